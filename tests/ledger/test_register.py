@@ -147,6 +147,17 @@ def test_outputs_follow_people_who_are_found_to_be_one_and_another_key(ledger, t
     assert people_of(opened(tmp_path, NEW), range(10))["four"] == [1, 2, 9]
 
 
+def test_who_came_early_and_who_came_late_are_one_in_either_order(ledger, tmp_path):
+    record(ledger, early=range(10), late=range(40, 70), both=[3, 60, 61])
+    ledger.merge(3, 60)
+    ledger.merge(61, 4)
+    expected = {"early": [*range(10), 60, 61], "late": [3, 4, *range(40, 70)], "both": [3, 4, 60, 61]}
+    for one in (ledger, opened(tmp_path)):
+        assert people_of(one, range(70)) == expected
+        assert [len(each.places()) for each in one.outputs] == [10, 30, 2]
+        assert (one.audit(), one.orphans) == ((), ())
+
+
 def nearby(outputs, new, few):
     """Say the same by sets: which outputs are in a relation with the new one that fewer people break."""
 

@@ -39,7 +39,7 @@ Settled = Callable[[Array, Array], NDArray[np.bool_]]
 EXACT = 64
 """The values of a person, at most, each of which is moved by itself; more are moved together, at random."""
 _BATCH = 256
-# In which the weights are followed to where training without noise would lead.
+# In which the weights are followed to where training without noise would lead, at most.
 _STRIDES = 50
 
 
@@ -243,16 +243,18 @@ def expected_move(
 ) -> dict[str, NDArray[np.float64]]:
     """Return about how far the stated training moves each weight without noise.
 
-    In a few strides instead of many steps, each over as many people as make chance small: no dearer than training.
+    In a few strides instead of many steps, over no more people in all than training has: no dearer, and its chance is
+    that of batches once more.
     """
     if training.learning_rate is None or training.noise_scale == 0:
         return {}
     model.load_state_dict(dict(state))
     strides = min(training.steps, _STRIDES)
+    people = min(-(-training.steps * training.batch_size // strides), max(_BATCH, 4 * training.batch_size))
     length = training.learning_rate * training.steps / strides
     start = {name: p.detach().clone() for name, p in model.named_parameters()}
     for _ in range(strides):
-        some = some_of(examples, max(_BATCH, 4 * training.batch_size), generator)
+        some = some_of(examples, people, generator)
         found = Update(max_grad_norm=training.max_grad_norm).of(model, loss, *some)
         with torch.no_grad():
             for name, parameter in model.named_parameters():

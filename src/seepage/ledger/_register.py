@@ -75,6 +75,13 @@ class Recorded:
         """Return the places of its people."""
         return np.flatnonzero(np.unpackbits(np.frombuffer(self.bits, dtype=np.uint8), bitorder="little"))
 
+    def has(self, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return whether whoever has each place is in it."""
+        held = np.frombuffer(self.bits, dtype=np.uint8)
+        inside = places < 8 * len(held)
+        inside[inside] = held[places[inside] // 8] >> (places[inside] % 8) & 1
+        return inside
+
 
 @dataclass(frozen=True, eq=False)
 class Register:
@@ -130,13 +137,12 @@ class Register:
         moved = nobody | (to >= 0)
         start = 0
         for each in self.outputs:
-            end, newcomers, places = start + len(each.newcomers), each.newcomers.copy(), each.places()
+            end, newcomers = start + len(each.newcomers), each.newcomers.copy()
             here = (at >= start) & (at < end)
             newcomers[at[here] - start] = np.where(moved, _NOBODY, new)[here]
-            into = to[moved & (to >= 0) & np.isin(at, places)]
-            places = np.union1d(places[~np.isin(places, at[moved])], into)
-            bits = packed(places, 8 * len(each.bits))
-            if bits != each.bits or newcomers.tobytes() != each.newcomers.tobytes():
+            leave = moved & each.has(at)
+            bits = _without(each.bits, at[leave], to[leave & (to >= 0)])
+            if bits != each.bits or here.any():
                 yield replace(each, newcomers=newcomers, bits=bits)
             start = end
 
@@ -183,6 +189,15 @@ def packed(places: NDArray[np.intp], count: int) -> bytes:
     bits = np.zeros(-(-count // 8) * 8, dtype=np.uint8)
     bits[places] = 1
     return np.packbits(bits, bitorder="little").tobytes()
+
+
+def _without(bits: bytes, leave: Places, come: Places) -> bytes:
+    """Return a bitmap in which some places are not set any more, and others are: a few, of many that stay."""
+    found = np.frombuffer(bits, dtype=np.uint8).copy()
+    found.resize(max(len(found), int(come.max(initial=-1)) // 8 + 1))
+    np.bitwise_and.at(found, leave // 8, ~(1 << (leave % 8)).astype(np.uint8))
+    np.bitwise_or.at(found, come // 8, (1 << (come % 8)).astype(np.uint8))
+    return found.tobytes()
 
 
 def _keys(names: NDArray[np.void]) -> NDArray[np.uint64]:
