@@ -11,6 +11,7 @@ from torch.utils.data import TensorDataset
 
 import seepage
 from seepage.network import FisherAccountant
+from seepage.network._composites import Composites
 from seepage.network._step import Mechanism
 
 COUNT = 12
@@ -270,3 +271,22 @@ def make_like(make, model):
     fresh = make().double()
     fresh.load_state_dict(model.state_dict())
     return fresh
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", ["nothing", "some, and all for somebody", "all but the first", "by a bias"])
+def test_attention_that_carries_a_direction_is_that_of_pytorch(masked, causal):
+    """Where a mask and the order together leave somebody nobody to see, they get zeros too."""
+    query, key, value = torch.randn(3, 2, 4, 6, 8).double()
+    some = torch.rand(2, 1, 6, 6) > 0.4
+    some[1, 0, 2] = False
+    masks = {
+        "nothing": None,
+        "some, and all for somebody": some,
+        "all but the first": (torch.arange(6) > 0).expand(6, 6),
+        "by a bias": torch.randn(6, 6).double().masked_fill(~some[0, 0], -torch.inf),
+    }
+    given = {"attn_mask": masks[masked], "is_causal": causal}
+    with Composites():
+        found = F.scaled_dot_product_attention(query, key, value, **given)
+    torch.testing.assert_close(found, F.scaled_dot_product_attention(query, key, value, **given))

@@ -141,7 +141,7 @@ class Register:
             here = (at >= start) & (at < end)
             newcomers[at[here] - start] = np.where(moved, _NOBODY, new)[here]
             leave = moved & each.has(at)
-            bits = _without(each.bits, at[leave], to[leave & (to >= 0)])
+            bits = _exchanged(each.bits, at[leave], to[leave & (to >= 0)])
             if bits != each.bits or here.any():
                 yield replace(each, newcomers=newcomers, bits=bits)
             start = end
@@ -191,7 +191,7 @@ def packed(places: NDArray[np.intp], count: int) -> bytes:
     return np.packbits(bits, bitorder="little").tobytes()
 
 
-def _without(bits: bytes, leave: Places, come: Places) -> bytes:
+def _exchanged(bits: bytes, leave: Places, come: Places) -> bytes:
     """Return a bitmap in which some places are not set any more, and others are: a few, of many that stay."""
     found = np.frombuffer(bits, dtype=np.uint8).copy()
     found.resize(max(len(found), int(come.max(initial=-1)) // 8 + 1))

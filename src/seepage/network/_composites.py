@@ -200,14 +200,14 @@ def _attention(
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
     scores = _times(query @ key.transpose(-2, -1), 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = scores.new_zeros(()).masked_fill(~attn_mask, -math.inf)
     if is_causal:
-        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        scores = scores.masked_fill(~seen, -math.inf)
+        later = scores.new_full(scores.shape[-2:], -math.inf).triu(1)
+        attn_mask = later if attn_mask is None else attn_mask + later
     if attn_mask is None:
         shares = torch.softmax(scores, -1)
     else:
-        if attn_mask.dtype == torch.bool:
-            attn_mask = scores.new_zeros(()).masked_fill(~attn_mask, -math.inf)
         # Who sees nobody, as padding on the left does, gets zeros, as PyTorch has it.
         nobody = (attn_mask == -math.inf).all(-1, keepdim=True)
         shares = torch.softmax(scores + attn_mask.masked_fill(nobody, 0.0), -1).masked_fill(nobody, 0.0)

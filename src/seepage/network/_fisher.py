@@ -447,8 +447,9 @@ class FisherAccountant:
 
     def _plan(self, steps: int, batch: float, kept: int) -> VisitPlan:
         passes = self.probes * len(self._run.visiting.directions.names)
-        sizes = {name: p.numel() for name, p in self._run.visiting.probe.carrier.network.named_parameters()}
-        trained = sum(sizes[name] for name in self._run.visiting.probe.carrier.trained) / sum(sizes.values())
+        carrier = self._run.visiting.probe.carrier
+        sizes = [p.numel() for p in carrier.network.parameters()]
+        trained = sum(p.numel() for p in carrier.trained.values()) / sum(sizes)
         visited, visits = len(self._run.schedule.visited), min(self.sweeps, steps)
         return VisitPlan(visited, visits, passes, steps, batch, kept, trained)
 

@@ -166,27 +166,22 @@ def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments):  # type: ignore[no-untyped-def]
-    """Return the top eigenvalue of diag(D) + alpha g g^T + beta (f g^T + g f^T)."""
-    rr, rf, drr, drf = moments
-    ff, dff = fixed_moments
+def _search(diagonal, row, fixed, alpha, beta, row_is_g, rr, rf, ff, mu):  # type: ignore[no-untyped-def]
+    """Return the top eigenvalue of diag(D) + alpha g g^T + beta (f g^T + g f^T), beginning at mu if that can be it."""
     first = diagonal[0]
     second = diagonal[1] if diagonal.shape[0] > 1 else 0.0
     # Rename the moments: g carries alpha, h = beta f.
     if row_is_g:
         gg, gh, hh = rr, beta * rf, beta * beta * ff
-        dgg, dgh, dhh = drr, beta * drf, beta * beta * dff
         g0, h0 = row[0], beta * fixed[0]
     else:
         gg, gh, hh = ff, beta * rf, beta * beta * rr
-        dgg, dgh, dhh = dff, beta * drf, beta * beta * drr
         g0, h0 = fixed[0], beta * row[0]
     s_g = 1.0 / np.sqrt(gg) if gg > 0.0 else 1.0
     s_h = 1.0 / np.sqrt(hh) if hh > 0.0 else 1.0
     to_row, to_fixed = (s_g, s_h * beta) if row_is_g else (s_h * beta, s_g)
 
-    # The top eigenvalue of the two rank-one terms alone, and the vector x g + y h it belongs to:
-    # (alpha gg + gh) x + (alpha gh + hh) y = rank_two x,  gg x + gh y = rank_two y.
+    # The top eigenvalue of the two rank-one terms alone.
     middle = 0.5 * alpha * gg + gh
     rank_two = max(middle + np.sqrt(max(middle * middle + gg * hh - gh * gh, 0.0)), 0.0)
     size = first + rank_two + alpha * gg + abs(gh)
@@ -194,12 +189,6 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments)
     # each widened by the rounding of its own terms.
     lower = max(second * (1.0 - _NEXT), first + alpha * g0 * g0 + 2.0 * g0 * h0 - 8.0 * _NEXT * size, 0.0)
     upper = first + rank_two + 8.0 * _NEXT * size
-    x, y = rank_two - gh, gg
-    norm = x * x * gg + 2.0 * x * y * gh + y * y * hh
-    mu = lower
-    # Where x g and y h nearly cancel, the quotient is rounding error.
-    if norm > 1e-6 * (x * x * gg + y * y * hh):
-        mu = max(mu, rank_two + (x * x * dgg + 2.0 * x * y * dgh + y * y * dhh) / norm)
     for sweep in range(_MOST_SWEEPS):
         if upper - lower <= TOLERANCE * upper:
             break
@@ -239,7 +228,9 @@ def _starts(moments, fixed_moments, alpha, beta, row_is_g, mu):  # type: ignore[
         hh, dhh = (b * b * ff, b * b * dff) if row_is_g else (b * b * rr, b * b * drr)
         middle = 0.5 * a * gg + gh
         rank_two = max(middle + np.sqrt(max(middle * middle + gg * hh - gh * gh, 0.0)), 0.0)
+        # (alpha gg + gh) x + (alpha gh + hh) y = rank_two x,  gg x + gh y = rank_two y.
         x, y = rank_two - gh, gg
+        # Where x g and y h nearly cancel, the quotient is rounding error: a search begins elsewhere.
         norm = x * x * gg + 2.0 * x * y * gh + y * y * hh
         mu[i] = rank_two + (x * x * dgg + 2.0 * x * y * dgh + y * y * dhh) / norm
 
@@ -344,6 +335,6 @@ def top_eigenvalues(  # type: ignore[no-untyped-def]
                         moments[k, left] = moments[k, j]
                     left += 1
                 else:
-                    known = (moments[0, j], moments[1, j], moments[2, j], moments[3, j])
-                    top[i] = scale[i] * _search(diagonal, rows[i], fixed, a[j], b[j], row_is_g, known, (ff, dff))
+                    rr, rf = moments[0, j], moments[1, j]
+                    top[i] = scale[i] * _search(diagonal, rows[i], fixed, a[j], b[j], row_is_g, rr, rf, ff, mu[j])
             count = left
