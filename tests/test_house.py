@@ -68,7 +68,6 @@ KNOWN_PRIVATE: set[str] = {
     "seepage.federated._mod > seepage.network._layers",
     "seepage.federated._mod > seepage.network._losses",
     "seepage.federated._signal > seepage.network._clipping",
-    "seepage.federated._signal > seepage.network._updates",
     "seepage.federated._signal > seepage.network._layers",
     "seepage.federated._signal > seepage.network._losses",
     "seepage.federated._signal > seepage.network._susceptibility",

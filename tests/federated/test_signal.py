@@ -4,10 +4,12 @@ import clients
 import numpy as np
 import pytest
 import torch
+from scipy.integrate import quad
+from scipy.stats import chi2
 from torch import nn
 
 from seepage.federated import LayerPolicy, leakage_mod
-from seepage.federated._confidence import factors
+from seepage.federated._confidence import factors, looks
 from seepage.federated._signal import measure
 
 COUNT = 12
@@ -135,14 +137,47 @@ def test_what_all_rounds_gave_away_is_known_closely():
 
 
 @pytest.mark.parametrize("directions", [1, 4, 16, 64, 1000])
-@pytest.mark.parametrize("doubt", [0.01, 0.002])
+@pytest.mark.parametrize("doubt", [0.01, 0.0025])
 def test_the_limits_of_a_mean_over_directions_hold_for_one_eigenvalue(directions, doubt):
-    from scipy.stats import chi2
-
     above, below = factors(directions, doubt)
+    assert chi2.cdf(directions / above, directions) == pytest.approx(doubt)
     # Chernoff's bound: it holds, and gives away no more than it must.
-    for chance in (chi2.cdf(directions / above, directions), chi2.sf(directions / below, directions)):
-        assert 0.02 * doubt < chance < doubt
+    assert 0.02 * doubt < chi2.sf(directions / below, directions) < doubt
+
+
+SPECTRA = {
+    "nearly one": [0.99, 0.01],
+    "one and many": [0.5, *[0.01] * 50],
+    "two": [0.5, 0.5],
+    "falling": 0.5 ** np.arange(1, 12),
+    "slowly falling": 1 / np.arange(1, 40),
+    "as large as the limit": [0.05] * 20,
+    "all alike": [0.005] * 200,
+}
+
+
+@pytest.mark.parametrize("shares", SPECTRA.values(), ids=SPECTRA)
+@pytest.mark.parametrize("directions", [4, 16, 64])
+def test_no_spectrum_is_underestimated_more_often_than_one_eigenvalue(directions, shares):
+    """How likely a weighted sum of chi-squared numbers is so small, by Imhof's integral."""
+    doubt, scales = 0.005, np.asarray(shares) / np.sum(shares) / directions
+    above, below = factors(directions, doubt)
+
+    def smaller(limit):
+        def inside(u):
+            angle = 0.5 * directions * np.arctan(scales * u).sum() - 0.5 * limit * u
+            return np.sin(angle) / u * np.exp(-0.25 * directions * np.log1p((scales * u) ** 2).sum())
+
+        return 0.5 - quad(inside, 0, np.inf, limit=2000, epsabs=1e-7)[0] / np.pi
+
+    assert smaller(1 / above) < doubt
+    assert 1 - smaller(1 / below) < doubt
+
+
+@pytest.mark.parametrize("probes", [1, 3, 16, 64, 100])
+def test_the_doubts_of_all_looks_add_up_to_one_in_a_hundred(probes):
+    assert max(looks(probes)) == probes
+    assert sum(looks(probes).values()) == pytest.approx(0.01)
 
 
 def accounted(network, examples, clip):

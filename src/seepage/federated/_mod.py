@@ -21,9 +21,10 @@ from torch import nn
 from seepage._tables import Array, column_values
 from seepage.errors import InputError
 from seepage.federated._exposure import Exposure
+from seepage.federated._following import expected_move
 from seepage.federated._policy import LayerPolicy
 from seepage.federated._report import SUPPORT, to_metrics
-from seepage.federated._signal import Examples, Settled, expected_move, measure, parameters_of, some_of
+from seepage.federated._signal import Examples, Settled, measure, parameters_of, some_of
 from seepage.federated._spent import Spent
 from seepage.federated._training import LocalTraining
 from seepage.federated._update import ReplyUpdate, State, received
@@ -80,8 +81,8 @@ def leakage_mod(
         What has no limit is measured on forty of them.
     probes : int, default=64
         Random directions for dFIL, at most, of people with more than 64 values; with 64 or fewer it is exact. Limits
-        are held against an upper limit, which a person's dFIL exceeds in at most one of a hundred rounds: 1.4 times
-        what is measured in 64 directions, 2.1 times in 16. Who is far below the limits is measured in fewer.
+        are held against an upper limit, which a person's dFIL exceeds in at most one of a hundred rounds: 1.3 times
+        what is measured in 64 directions, 1.9 times in 16. Who is far below the limits is measured in fewer.
     wrt : {"label", "output", "input"}, default="label"
         What sensitivity is with respect to.
     ledger : path, optional

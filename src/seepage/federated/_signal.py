@@ -22,14 +22,13 @@ from torch.autograd import forward_ad
 
 from seepage._tables import Array
 from seepage.errors import InputError, UnsupportedError
-from seepage.federated._confidence import DOUBT, factors, looks
+from seepage.federated._confidence import factors, looks
 from seepage.federated._training import LocalTraining
 from seepage.network import _layers
 from seepage.network._clipping import Clipping, clipping_of
 from seepage.network._losses import Loss, per_example
 from seepage.network._susceptibility import squared_norms
 from seepage.network._tangents import Carrier, Move, Products
-from seepage.network._updates import Update
 
 Tensor = torch.Tensor
 Examples = tuple[Tensor, Tensor]
@@ -39,8 +38,6 @@ Settled = Callable[[Array, Array], NDArray[np.bool_]]
 EXACT = 64
 """The values of a person, at most, each of which is moved by itself; more are moved together, at random."""
 _BATCH = 256
-# In which the weights are followed to where training without noise would lead, at most.
-_STRIDES = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +141,11 @@ def _until_settled(
     generator: torch.Generator,
 ) -> tuple[Array, Array]:
     """Return an unbiased estimate of everybody's information, and an upper limit of it, from random directions."""
-    going, taken, stops = everyone, 0, looks(probes)
+    going, taken = everyone, 0
     total = first = upper = lower = np.zeros(0)
-    for directions in stops:
+    for directions, doubt in looks(probes).items():
         found = squares(going, [partial(_gaussian, generator)] * (directions - taken))
-        above, below = factors(directions, DOUBT / len(stops))
+        above, below = factors(directions, doubt)
         if taken == 0:
             total, first = found, found / directions
             upper, lower = above * first, below * first
@@ -214,8 +211,8 @@ def _susceptibility(
 
 def _gaussian(generator: torch.Generator, _: str, values: Tensor) -> Tensor:
     # Not random signs: of two values that move a gradient alike, opposite ones show nothing.
-    direction = torch.randn(values.shape, generator=generator, dtype=torch.float64)
-    return forward_ad.make_dual(values.detach(), direction.to(values))
+    direction = torch.randn(values.shape, generator=generator, dtype=values.dtype)
+    return forward_ad.make_dual(values.detach(), direction.to(values.device))
 
 
 def _single(place: int, _: str, values: Tensor) -> Tensor:
@@ -231,36 +228,6 @@ def parameters_of(model: nn.Module) -> dict[str, tuple[str, ...]]:
         layer: tuple(names[id(p)] for p in unit.parameters() if p.requires_grad and id(p) in names)
         for layer, unit in _layers.units(model)
     }
-
-
-def expected_move(
-    model: nn.Module,
-    loss: Loss,
-    state: Mapping[str, Tensor],
-    examples: Examples,
-    training: LocalTraining,
-    generator: torch.Generator,
-) -> dict[str, NDArray[np.float64]]:
-    """Return about how far the stated training moves each weight without noise.
-
-    In a few strides instead of many steps, over no more people in all than training has: no dearer, and its chance is
-    that of batches once more.
-    """
-    if training.learning_rate is None or training.noise_scale == 0:
-        return {}
-    model.load_state_dict(dict(state))
-    strides = min(training.steps, _STRIDES)
-    people = min(-(-training.steps * training.batch_size // strides), max(_BATCH, 4 * training.batch_size))
-    length = training.learning_rate * training.steps / strides
-    start = {name: p.detach().clone() for name, p in model.named_parameters()}
-    for _ in range(strides):
-        some = some_of(examples, people, generator)
-        found = Update(max_grad_norm=training.max_grad_norm).of(model, loss, *some)
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                if name in found:
-                    parameter.sub_(length * found[name])
-    return {name: (start[name] - p.detach()).double().cpu().numpy() for name, p in model.named_parameters()}
 
 
 def some_of(examples: Examples, people: int | None, generator: torch.Generator) -> Examples:

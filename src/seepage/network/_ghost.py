@@ -162,7 +162,7 @@ def _of_contraction(call: Call, back: Moving) -> Tensor:
     weight, groups = call.parameters["weight"], getattr(unit, "groups", 1)
     outputs, inputs = weight.shape[0] // groups, math.prod(weight.shape[1:])
     n, positions = b[0].shape[0], b[0].shape[2]
-    gram = positions * (inputs + outputs) < inputs * outputs
+    gram = positions * (inputs + outputs) < 1.5 * inputs * outputs
     contract = _of_single if positions == 1 else _of_grams if gram else _of_outer
     space = 2 * groups * (inputs * positions + (positions**2 if gram else inputs * outputs))
     step = max(1, _SCRATCH // space) if positions > 1 else max(1, n)
