@@ -14,14 +14,15 @@ from experiments.g22_private_sgd import RANGE, Setting, floors, table, train, wi
 
 # As many passes over the images as the fewest of table 4: 12,500 steps of 50,000 images are 2,500 of 10,000.
 VERSION = 4
-GRID = [Setting(0.5, 0.1, 1.0, "color", readings=(500, 1000, 2500), people=10_000, batch=200)]
-GRID += [replace(GRID[0], noise=noise) for noise in (1.0, 0.2)]
+GRID = [Setting(noise, 0.1, 1.0, "color", readings=(500, 1000), people=10_000, batch=200) for noise in (0.5, 1.0, 0.2)]
+GRID += [replace(each, readings=(500, 1000, 2500)) for each in GRID]
 QUICK = [replace(GRID[0], readings=(2, 4), people=60, batch=12, stretch=2, most=2, probes=1, sample=6)]
 
 
 def run(*, quick: bool, work: Work) -> Result:
     """Train with the settings of figure 6, and with other noise."""
     warnings.simplefilter("ignore")
+    # Of a run that went on, the longest.
     every = work.pieces({each.key: partial(train, each, work) for each in (QUICK if quick else GRID)})
     done = with_fixed_batches({key.rpartition("-")[0]: each for key, each in every.items()})
     means, deviations = (torch.tensor(values)[:, None, None] for values in (COLOR_MEANS, COLOR_DEVIATIONS))
