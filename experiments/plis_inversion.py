@@ -1,6 +1,7 @@
 """Susceptibility and gradient inversion (Mueller et al. 2022, table 1 and figure 3) on chest X-rays."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,20 +16,20 @@ import seepage.network
 from experiments._networks import pneumonia
 from experiments._result import Result
 from experiments._style import BLUE, ORANGE
-from experiments._together import Standardized, invert
 from experiments._work import Work
 from experiments.plis import Images, trained
 from seepage.attacks import GradientInversion
-from seepage.attacks._similarity import haar_similarity, structural_similarity
 from seepage.network import Update
 
-VERSION = 2
-"""2: how maps and local errors go together."""
+VERSION = 3
+"""3: by `seepage.attacks.GradientInversion`, which attacks several images at a time."""
 REGION = 4
 """Pixels along the side of a region: 49 regions of an X-ray."""
 LOSS = nn.CrossEntropyLoss()
 NOISE, NORM, WEIGHT = 1.0, 1.0, 0.02
 COUNT = 24
+AT_ONCE = 8
+"""Images a piece."""
 PAPER = {"low": (0.8536, 0.7323), "high": (0.9912, 0.7779)}
 """SSIM and HaarPSI of two images, as printed."""
 
@@ -44,42 +45,44 @@ def chosen(norms: np.ndarray, count: int) -> np.ndarray:
     return order[[round(place * (len(order) - 1)) for place in places[:count]]]
 
 
-def attacked(setting: Images, kind: str, attack: GradientInversion, count: int, work: Work) -> list[dict[str, Any]]:
-    """Train without protection; attack images at even ranks of susceptibility, each alone."""
+class Standardized(nn.Module):
+    """A network behind the standardization of its pixels, so that the attacked inputs lie between 0 and 1."""
+
+    def __init__(self, network: nn.Module, mean: float, deviation: float) -> None:
+        super().__init__()
+        self.network, self.mean, self.deviation = network, mean, deviation
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the network's output."""
+        return self.network((x - self.mean) / self.deviation)
+
+
+def attacked(setting: Images, kind: str, attack: GradientInversion, places: range, count: int) -> list[dict[str, Any]]:
+    """Train without protection; attack some of the images at even ranks of susceptibility, each alone."""
     torch.set_num_threads(1)
     x, y = (part[: setting.people] for part in pneumonia("train"))
-    model = Standardized(trained(setting)[0].requires_grad_(False), float(x.mean()), float(x.std()))
-    whole = model.module().requires_grad_(True)
-    maps = seepage.network.susceptibility(whole, LOSS, x, y, noise_scale=None, max_grad_norm=None)
+    model = Standardized(trained(setting)[0], float(x.mean()), float(x.std()))
+    maps = seepage.network.susceptibility(model, LOSS, x, y, noise_scale=None, max_grad_norm=None)
     norms = maps.norm(spectral=True)
-    rows = chosen(norms, count)
-    images, labels = x[rows], y[rows]
+    rows = chosen(norms, count)[places.start : places.stop]
     update = Update() if kind == "bare" else Update(max_grad_norm=NORM, noise_multiplier=NOISE)
-    sent = []
-    for place in range(count):
-        one, noise = slice(place, place + 1), torch.Generator().manual_seed(place)
-        published = update.of(whole, LOSS, images[one], labels[one], generator=noise)
-        sent.append(torch.cat([value.flatten() for value in published.values()]))
-    whole.requires_grad_(False)
-    key = f"{kind}-{attack.steps}-{attack.restarts}-{count}"
-    guesses, similarity = invert(model, attack, torch.stack(sent), labels, list(range(count)), work, key)
+    attack = replace(attack, seed=places.start).fit(model, LOSS, update=update)
+    inversion = attack.evaluate(x[rows], y[rows])
     found = []
     for place, row in enumerate(rows):
-        truth, guess = (each[place].double().numpy() for each in (images, guesses))
+        truth, guess = x[row, 0].double().numpy(), inversion.guesses[place, 0]
         found.append(
             {
                 "row": int(row),
                 "label": int(y[row]),
                 "norm": float(norms[row]),
                 "rank": float((norms < norms[row]).mean()),
-                "ssim": structural_similarity(truth, guess, 1.0),
-                "haarpsi": haar_similarity(truth, guess, 1.0),
-                "similarity": float(similarity[place]),
+                **{name: float(inversion.frame[name][place]) for name in ("ssim", "haarpsi", "similarity")},
                 "regions": spearmanr(
-                    regions(np.abs(maps.values[row, 0])).ravel(), regions((truth - guess)[0] ** 2).ravel()
+                    regions(np.abs(maps.values[row, 0])).ravel(), regions((truth - guess) ** 2).ravel()
                 ).statistic,
-                "image": truth[0],
-                "guess": guess[0],
+                "image": truth,
+                "guess": guess,
             }
         )
     return found
@@ -105,8 +108,10 @@ def run(*, quick: bool, work: Work) -> Result:
     setting = Images("pneumonia", False, training, 60 if quick else 300, people=300 if quick else None)
     attack = GradientInversion(steps=steps, restarts=restarts, total_variation=WEIGHT)
     todo = {
-        f"{kind}-{steps}-{restarts}-{number}": partial(attacked, setting, kind, attack, number, work)
-        for kind, number in (("private", min(count, 8)), ("bare", count))
+        f"{kind}-{steps}-{restarts}-{number}-{start}": partial(attacked, setting, kind, attack, places, number)
+        for kind, number in (("private", min(count, AT_ONCE)), ("bare", count))
+        for start in range(0, number, AT_ONCE)
+        for places in [range(start, min(start + AT_ONCE, number))]
     }
     done = work.pieces(todo)
     numbers: dict[str, Any] = {"steps": steps, "restarts": restarts, "total_variation": WEIGHT, "paper": PAPER}

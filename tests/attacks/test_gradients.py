@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,6 +153,44 @@ def test_a_batch_comes_back_in_the_order_that_fits():
     found = attack.evaluate(picture(2), torch.tensor([0, 1]), together=True)
     assert found.guesses.shape == (2, 1, 12, 12)
     assert (found.frame["ssim"] > 0.5).all()
+
+
+@pytest.mark.parametrize(
+    "update", [Update(), Update(max_grad_norm=0.1), Update(local_steps=2, learning_rate=0.1)], ids=str
+)
+def test_images_inverted_side_by_side_are_inverted_as_if_each_were_alone(update, monkeypatch):
+    x, y, model = picture(3).double(), torch.tensor([0, 1, 1]), network().double()
+    attack = GradientInversion(steps=12, restarts=2, seed=5).fit(model, nn.CrossEntropyLoss(), update=update)
+    found = attack.evaluate(x, y)
+    for place in range(3):
+        one = slice(place, place + 1)
+        alone = replace(attack, seed=5 + place).fit(model, nn.CrossEntropyLoss(), update=update)
+        sent = update.of(model, nn.CrossEntropyLoss(), x[one], y[one])
+        np.testing.assert_allclose(alone.guess(sent, y[one], shape=x.shape[1:])[0], found.guesses[place], atol=1e-9)
+    # However many there is room for.
+    monkeypatch.setattr("seepage.attacks._gradient_inversion._SCRATCH", 0)
+    np.testing.assert_allclose(attack.evaluate(x, y).guesses, found.guesses, atol=1e-9)
+
+
+def test_the_guess_of_two_starts_is_that_which_fits_better():
+    x, y, model = picture(), torch.tensor([1]), network()
+    attacks = [GradientInversion(steps=20, seed=seed).fit(model, nn.CrossEntropyLoss()) for seed in (0, 1)]
+    both = GradientInversion(steps=20, restarts=2).fit(model, nn.CrossEntropyLoss()).evaluate(x, y)
+    assert both.frame["similarity"][0] >= attacks[0].evaluate(x, y).frame["similarity"][0]
+
+
+def test_layers_that_keep_count_are_left_as_they_are():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(9, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 2)).double()
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    x, y = torch.rand(4, 1, 3, 3).double(), torch.arange(4) % 2
+    sent = Update().of(model, nn.CrossEntropyLoss(), x, y)
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+    nn.CrossEntropyLoss()(model(x), y).backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(sent[name], parameter.grad)
+    found = GradientInversion(steps=60).fit(model, nn.CrossEntropyLoss()).evaluate(x, y, together=True)
+    assert found.frame["similarity"][0] > 0.9
 
 
 def test_rows_of_a_table_have_no_similarity_of_structure():

@@ -5,19 +5,15 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
-import torch
 from pages import ROOT
 
 import seepage.network
 from experiments import g22_figure_3_4, g22_private_sgd
-from experiments._networks import guo_network, pneumonia
-from experiments._private import PrivateSGD, glorot
-from experiments._together import Standardized, invert
+from experiments._private import PrivateSGD
 from experiments._work import Work
 from experiments.g22_private_sgd import Setting, train
 
@@ -146,24 +142,6 @@ def test_errors_of_everybody_at_once_are_those_of_the_attack(data_home, monkeypa
             found = g22_figure_3_4.errors_of_everybody(start + noise, X, y, g22_figure_3_4._PENALTY * len(X))
             expected = ((guesses - X[people]) ** 2).mean(axis=2)
             assert found[:, people] == pytest.approx(expected, rel=1e-6)
-
-
-def test_images_inverted_together_are_inverted_as_if_each_were_alone(data_home, monkeypatch):
-    monkeypatch.setenv("SEEPAGE_DATA", str(data_home))
-    x, y = (part[:2] for part in pneumonia("train"))
-    model = Standardized(glorot(guo_network(), 0), 0.5, 0.2)
-    whole, loss = model.module(), torch.nn.CrossEntropyLoss()
-    attack = seepage.attacks.GradientInversion(steps=12, restarts=2, total_variation=0.02, progress=False)
-    update = seepage.network.Update(max_grad_norm=0.5)
-    sent, guesses = [], []
-    for place in range(2):
-        one = slice(place, place + 1)
-        published = update.of(whole, loss, x[one], y[one])
-        sent.append(torch.cat([value.flatten() for value in published.values()]))
-        alone = replace(attack, seed=place).fit(whole, loss, update=update)
-        guesses.append(alone.guess(published, y[one], shape=(1, 28, 28))[0])
-    found, _ = invert(model, attack, torch.stack(sent), y, [0, 1], Work("plis_inversion"), "")
-    assert np.abs(found.numpy() - np.array(guesses)).max() < 1e-4
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_digits(tmp_path, data_home, monkeypatch):

@@ -1,5 +1,6 @@
 """Reconstruct inputs from what a client sent about them (eq. 11.4; Geiping et al. 2020)."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     import torch
 
     from seepage.network import Update
+
+# Updates of this many numbers exist at once.
+_SCRATCH = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +67,7 @@ class GradientInversion:
     bounds : (float, float), default=(0, 1)
         The smallest and the largest value that an input can have.
     seed : int, default=0
-        Of the starts, and of the noise of what is sent in `evaluate`.
+        Of the starts, and of the noise of what is sent in `evaluate`. The starts of each update there are its own.
     progress : bool, optional
         Whether to show how far it is; by default only in a terminal.
 
@@ -124,7 +128,8 @@ class GradientInversion:
             Of one input.
         """
         self._check_fitted()
-        return self._search(sent, labels, shape)[0]
+        alone = {name: value.unsqueeze(0) for name, value in sent.items()}
+        return self._search(alone, labels.unsqueeze(0), shape, [self.seed])[0][0]
 
     def evaluate(self, x: "torch.Tensor", y: "torch.Tensor", *, together: bool = False) -> Inversion:
         """Send updates about inputs, attack them, and compare.
@@ -141,61 +146,87 @@ class GradientInversion:
 
         self._check_fitted()
         generator = torch.Generator().manual_seed(self.seed)
-        batches = [slice(0, len(x))] if together else [slice(i, i + 1) for i in range(len(x))]
-        guesses, similarities = [], []
-        with Progress(self.progress).of("inverting", len(batches), called="updates") as watch:
-            for some in batches:
-                sent = self.update_.of(self.model_, self.loss_, x[some], y[some], generator=generator)
-                found, similarity = self._search(sent, y[some], tuple(x.shape[1:]))
-                guesses.append(_in_order(np.asarray(x[some], dtype=np.float64), found))
-                similarities += [similarity] * len(found)
-                watch(1)
+        inputs, labels = (part.unsqueeze(0 if together else 1) for part in (x, y))
+        guesses: list[Array] = []
+        similarities: list[float] = []
+        with Progress(self.progress).of("inverting", len(inputs), called="updates") as watch:
+            for some in self._at_once(len(inputs)):
+                each = [
+                    self.update_.of(self.model_, self.loss_, *pair, generator=generator)
+                    for pair in zip(inputs[some], labels[some], strict=True)
+                ]
+                sent = {name: torch.stack([update[name] for update in each]) for name in each[0]}
+                seeds = range(self.seed + some.start, self.seed + some.stop)
+                found, similarity = self._search(sent, labels[some], tuple(x.shape[1:]), seeds)
+                truths = np.asarray(inputs[some], dtype=np.float64)
+                guesses += [_in_order(truth, guess) for truth, guess in zip(truths, found, strict=True)]
+                similarities += np.repeat(similarity, inputs.shape[1]).tolist()
+                watch(len(each))
         whole = np.concatenate(guesses)
         return Inversion(whole, self._compared(np.asarray(x, dtype=np.float64), whole, similarities))
 
+    def _at_once(self, updates: int) -> Iterator[slice]:
+        """Yield which updates are attacked at the same time: as many as there is room for what they would send."""
+        size = self.restarts * sum(p.numel() for p in self.model_.parameters() if p.requires_grad)
+        step = max(1, _SCRATCH // max(1, size))
+        yield from (slice(i, min(i + step, updates)) for i in range(0, updates, step))
+
     def _search(
-        self, sent: "dict[str, torch.Tensor]", labels: "torch.Tensor", shape: tuple[int, ...]
-    ) -> tuple[Array, float]:
-        """Return the best guess of all starts, and its cosine similarity."""
+        self, sent: "dict[str, torch.Tensor]", labels: "torch.Tensor", shape: tuple[int, ...], seeds: Sequence[int]
+    ) -> tuple[Array, Array]:
+        """Return the best guess of all starts about each update, and its cosine similarity.
+
+        All starts of all updates go side by side: signed Adam treats each value by itself.
+        """
         import torch
 
-        generator = torch.Generator().manual_seed(self.seed)
         low, high = self.bounds
         like = next(iter(sent.values()))
-        best, most = None, -np.inf
-        for _ in range(self.restarts):
-            start = torch.randn(len(labels), *shape, generator=generator, dtype=like.dtype)
+        starts = []
+        for seed in seeds:
+            generator = torch.Generator().manual_seed(seed)
             # Around the middle, a quarter of the range to either side.
-            x = (((low + high) / 2 + (high - low) / 4 * start).clamp(low, high)).to(like.device).requires_grad_()
-            optimizer = torch.optim.Adam([x], lr=self.learning_rate)
-            drops = [self.steps * eighths // 8 for eighths in (3, 5, 7)]
-            schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, drops, gamma=0.1)
-            for _ in range(self.steps):
-                objective = 1 - self._similarity(sent, x, labels)
-                if len(shape) == 3:
-                    objective = objective + self.total_variation * _total_variation(x)
-                (slope,) = torch.autograd.grad(objective, x)
-                x.grad = slope.sign()
-                optimizer.step()
-                schedule.step()
-                with torch.no_grad():
-                    x.clamp_(low, high)
-            similarity = float(self._similarity(sent, x, labels).detach())
-            if best is None or similarity > most:
-                best, most = x.detach(), similarity
-        assert best is not None
-        return best.double().cpu().numpy(), most
+            starts += [torch.randn(*labels.shape[1:2], *shape, generator=generator) for _ in range(self.restarts)]
+        start = (low + high) / 2 + (high - low) / 4 * torch.stack(starts).to(like)
+        x = start.clamp(low, high).requires_grad_()
+        sent = {name: value.repeat_interleave(self.restarts, 0) for name, value in sent.items()}
+        labels = labels.repeat_interleave(self.restarts, 0)
+        optimizer = torch.optim.Adam([x], lr=self.learning_rate)
+        drops = [self.steps * eighths // 8 for eighths in (3, 5, 7)]
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, drops, gamma=0.1)
+        for _ in range(self.steps):
+            objective = -self._similarity(sent, x, labels).sum()
+            if len(shape) == 3:
+                objective = objective + self.total_variation * _total_variation(x)
+            (slope,) = torch.autograd.grad(objective, x)
+            x.grad = slope.sign()
+            optimizer.step()
+            schedule.step()
+            with torch.no_grad():
+                x.clamp_(low, high)
+        similarity = self._similarity(sent, x, labels).detach().reshape(len(seeds), self.restarts)
+        most, best = similarity.max(1)
+        guesses = x.detach().reshape(len(seeds), self.restarts, *x.shape[1:])[torch.arange(len(seeds)), best]
+        return guesses.double().cpu().numpy(), most.double().cpu().numpy()
 
     def _similarity(self, sent: "dict[str, torch.Tensor]", x: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-        """Return the cosine between what was sent and what `x` would send, over all parameters."""
+        """Return the cosine between each update that was sent and what `x` would send, over all parameters."""
         import torch
 
-        would = self.update_.of(self.model_, self.loss_, x, labels, differentiable=True)
+        def one(inputs: "torch.Tensor", labels: "torch.Tensor") -> "dict[str, torch.Tensor]":
+            return self.update_.of(self.model_, self.loss_, inputs, labels, differentiable=True)
+
+        if any(True for _ in self.model_.buffers()):
+            # Layers with a state, such as batch norm, have no exact second derivative of several batches at a time.
+            each = [one(*pair) for pair in zip(x, labels, strict=True)]
+            would = {name: torch.stack([update[name] for update in each]) for name in each[0]}
+        else:
+            would = torch.func.vmap(one, randomness="different")(x, labels)
         if would.keys() != sent.keys():
             raise UnsupportedError(f"What was sent is about {sorted(sent)}, the network trains {sorted(would)}.")
-        inner = torch.stack([(would[name] * sent[name]).sum() for name in sent]).sum()
+        inner = torch.stack([(would[name] * sent[name]).flatten(1).sum(1) for name in sent]).sum(0)
         size, norm = (
-            torch.stack([part[name].square().sum() for name in sent]).sum().clamp(min=1e-30).sqrt()
+            torch.stack([part[name].flatten(1).square().sum(1) for name in sent]).sum(0).clamp(min=1e-30).sqrt()
             for part in (would, sent)
         )
         return inner / (size * norm)
@@ -218,7 +249,9 @@ class GradientInversion:
 
 
 def _total_variation(x: "torch.Tensor") -> "torch.Tensor":
-    return (x[..., 1:, :] - x[..., :-1, :]).abs().mean() + (x[..., :, 1:] - x[..., :, :-1]).abs().mean()
+    """Return the mean difference between neighboring pixels of the inputs of each update, added up over updates."""
+    down, right = (x[..., 1:, :] - x[..., :-1, :]).abs(), (x[..., :, 1:] - x[..., :, :-1]).abs()
+    return (down.flatten(1).mean(1) + right.flatten(1).mean(1)).sum()
 
 
 def _in_order(truth: Array, guesses: Array) -> Array:

@@ -86,34 +86,33 @@ class Update:
         differentiable : bool, default=False
             Whether to follow how it depends on `x`; without noise.
         """
-        named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        values = {name: p.detach().clone().requires_grad_() for name, p in named.items()}
-        start = values
+        start = values = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
         sent = {name: torch.zeros_like(p) for name, p in values.items()}
+        if not differentiable:
+            x = x.detach()
         with silenced(model), Composites(), torch.enable_grad():
             for _ in range(self.local_steps):
-                step = self._step(model, loss, values, x, y, differentiable)
+                step = self._step(model, loss, values, x, y)
                 if self.noise_multiplier and not differentiable:
                     step = {name: g + self._noise(g, len(x), generator) for name, g in step.items()}
                 sent = {name: sent[name] + g for name, g in step.items()}
                 if self.local_steps > 1:
                     rate = float(self.learning_rate or 0.0)
                     values = {name: start[name] - rate * sent[name] for name in start}
-                    if not differentiable:
-                        values = {name: value.detach().requires_grad_() for name, value in values.items()}
-        return sent if differentiable else {name: value.detach() for name, value in sent.items()}
+        return sent
 
-    def _step(
-        self, model: nn.Module, loss: Loss, values: dict[str, Tensor], x: Tensor, y: Tensor, differentiable: bool
-    ) -> dict[str, Tensor]:
+    def _step(self, model: nn.Module, loss: Loss, values: dict[str, Tensor], x: Tensor, y: Tensor) -> dict[str, Tensor]:
         """Return the mean over the batch of the gradients, clipped if they are."""
         if self.max_grad_norm is not None:
             return self._clipped(model, loss, values, x, y)
-        losses = per_example(loss, functional_call(model, values, (x,)), y, len(x))
-        found = torch.autograd.grad(
-            losses.mean(), list(values.values()), create_graph=differentiable, materialize_grads=True
-        )
-        return dict(zip(values, found, strict=True))
+
+        def mean(theta: dict[str, Tensor]) -> Tensor:
+            # Layers that keep count of what they see do so in copies: the network is left as it is.
+            counts = {name: b.clone() for name, b in model.named_buffers()}
+            return per_example(loss, functional_call(model, {**counts, **theta}, (x,)), y, len(x)).mean()
+
+        found: dict[str, Tensor] = grad(mean)(values)
+        return found
 
     def _clipped(
         self, model: nn.Module, loss: Loss, values: dict[str, Tensor], x: Tensor, y: Tensor
