@@ -22,6 +22,23 @@ def private_sgd(folder: Path) -> str:
     )
 
 
+def private_sgd_in_color(folder: Path) -> str:
+    """Return the runs on two classes of CIFAR-10, and the pictures of them."""
+    path = folder / "g22_cifar.json"
+    runs = json.loads(path.read_text())["runs"] if path.exists() else {}
+    if not runs:
+        return "Not run to the end: no network has been trained at these settings yet."
+    return "\n".join(
+        [
+            *g22_private_sgd.table(runs),
+            "",
+            "![Accuracy against floors, planes and cars](g22_cifar.png)",
+            "",
+            "![The most and the least exposed planes and cars](g22_cifar_images.png)",
+        ]
+    )
+
+
 def layers(folder: Path) -> str:
     """Return what each layer gives away."""
     parts = [

@@ -55,7 +55,11 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "floors of images": _linear_page.floors_of_images,
         "reconstructed": _linear_page.reconstructed,
     },
-    "networks.md": {"guo table": _network_pages.private_sgd, "plis table": _network_pages.susceptible},
+    "networks.md": {
+        "guo table": _network_pages.private_sgd,
+        "guo color table": _network_pages.private_sgd_in_color,
+        "plis table": _network_pages.susceptible,
+    },
     "federated.md": {"m21 table": _network_pages.layers, "inversions": _network_pages.inversions},
 }
 

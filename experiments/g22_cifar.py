@@ -12,10 +12,12 @@ from experiments._result import Result
 from experiments._work import Work
 from experiments.g22_private_sgd import RANGE, Setting, floors, table, train, with_fixed_batches
 
-# As many passes over the images as the fewest of table 4: 12,500 steps of 50,000 images are 2,500 of 10,000.
 VERSION = 4
-GRID = [Setting(noise, 0.1, 1.0, "color", readings=(500, 1000), people=10_000, batch=200) for noise in (0.5, 1.0, 0.2)]
-GRID += [replace(each, readings=(500, 1000, 2500)) for each in GRID]
+READINGS = (500, 1000, 2500)
+"""The last has as many passes over the images as the shortest run of table 4: 12,500 steps with 50,000 images."""
+PEOPLE, BATCH = 10_000, 200
+GRID = [Setting(noise, 0.1, 1.0, "color", 0, READINGS[:2], PEOPLE, BATCH) for noise in (0.5, 1.0, 0.2)]
+GRID += [replace(each, readings=READINGS) for each in GRID]
 QUICK = [replace(GRID[0], readings=(2, 4), people=60, batch=12, stretch=2, most=2, probes=1, sample=6)]
 
 
