@@ -252,7 +252,7 @@ STATED = {
         ("as far as {} images tell", "plis_inversion bare images"),
         ("it is {}th of", "plis_inversion bare ssim place_of_the_most_susceptible"),
         ("of {} by SSIM", "plis_inversion bare images"),
-        ("{}nd by HaarPSI", "plis_inversion bare haarpsi place_of_the_most_susceptible"),
+        ("{}rd by HaarPSI", "plis_inversion bare haarpsi place_of_the_most_susceptible"),
     ],
     "linear.md": [
         ("ours is {:.4f}.", "h21_table_1 rows|cifar linear|mean"),
