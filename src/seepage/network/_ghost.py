@@ -126,6 +126,14 @@ def gradients(call: Call, back: Moving) -> dict[str, Moving]:
 def unfolded(unit: Any, inputs: Tensor) -> Tensor:
     """Return what each position of a convolution sees, shape (n, channels times kernel, positions)."""
     x = _padded(unit, inputs)
+    if x.requires_grad:
+        return _windows(unit, x)
+    # Windows are many short rows: picking numbers by their place takes a fraction of the time, but not its derivative.
+    places = _windows(unit, torch.arange(math.prod(x.shape[1:]), device=x.device).view(1, *x.shape[1:]))
+    return x.flatten(1).index_select(1, places.flatten()).view(len(x), *places.shape[1:])
+
+
+def _windows(unit: Any, x: Tensor) -> Tensor:
     dims = len(unit.kernel_size)
     for axis, (size, dilation, stride) in enumerate(zip(unit.kernel_size, unit.dilation, unit.stride, strict=True)):
         x = x.unfold(axis + 2, dilation * (size - 1) + 1, stride)[..., ::dilation]

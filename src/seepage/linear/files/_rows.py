@@ -167,8 +167,8 @@ class FileRows:
     def _scoring_takes(self) -> float:
         """How long scoring takes, in times of adding up, as `python -m benchmarks cost` finds by the width."""
         p = len(self.reader.features)
-        reading = 11.5 * p + 0.002 * p**2
-        return (reading + 510 + 6.5 * p + 0.051 * p**2) / (reading + 5.3 * p + 0.028 * p**2)
+        reading = 16.0 * p + 0.007 * p**2
+        return (reading + 370 + 12.0 * p + 0.050 * p**2) / (reading + 24 + 6.1 * p + 0.055 * p**2)
 
     def joint(self, of: Callable[[Batch], Result], people: Mapping[str, object] | None) -> Result | Nothing:
         """Add up over some of the rows."""
