@@ -29,7 +29,7 @@ def looks(directions: int) -> dict[int, float]:
 
     Most people are far below their limits, where a few directions tell: half of the doubt is for these.
     """
-    first, *more = sorted({max(1, directions * share // 64) for share in (3, 8, 24, 64)})
+    first, *more = sorted({max(1, directions * share // 64) for share in (3, 5, 20, 64)})
     return {first: DOUBT / (2 if more else 1)} | {each: DOUBT / (2 * len(more)) for each in more}
 
 

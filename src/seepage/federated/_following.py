@@ -50,7 +50,7 @@ def expected_move(
         some = some_of(examples, max(batch, math.ceil(people * steps * batch)), generator)
         return rule.of(model, loss, *some)
 
-    here, steps, taken = gradient(weights, 1), 1, 0
+    here, steps, taken = gradient(weights, 1), 8, 0
     while taken < training.steps:
         steps = min(steps, training.steps - taken)
         there = gradient({name: w - rate * steps * here[name] for name, w in weights.items()}, steps)

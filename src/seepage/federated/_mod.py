@@ -271,7 +271,7 @@ class _Guard:
 
 
 def _sensitivity(network: nn.Module, loss: Loss, x: torch.Tensor, y: torch.Tensor, wrt: Target) -> dict[str, float]:
-    found = layer_sensitivity(network, loss, x, y, wrt=wrt, norm="fro")
+    found = layer_sensitivity(network, loss, x, y, wrt=wrt, norm="fro", batch_size=256)
     return dict(zip(column_values(found["name"]), map(float, column_values(found["sensitivity"])), strict=True))
 
 

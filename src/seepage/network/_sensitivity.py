@@ -143,7 +143,7 @@ def layer_norms(
     found = []
     for start in range(0, len(x), batch_size):
         some = slice(start, start + batch_size)
-        batch = _Batch(carrier, loss, x[some], y[some], wrt, norm, directions, generator)
+        batch = _Batch(carrier, loss, x[some], y[some], wrt, norm, directions, generator, batch_size)
         found.append(batch.measure(layers))
     norms, ranges = (torch.cat(parts).double().cpu().numpy() for parts in zip(*found, strict=True))
     return layers, norms, ranges
@@ -162,10 +162,12 @@ class _Batch:
         norm: Norm,
         most: int,
         generator: torch.Generator,
+        room: int,
     ) -> None:
         self.carrier, self.loss, self.x, self.y = carrier, loss, x, y
         self.wrt, self.norm, self.most, self.generator = wrt, norm, most, generator
-        self._pass = 0
+        self._together = max(1, room // len(x))
+        """How many passes over a small batch are one, over copies of it."""
         self._values: int | None = None
         """How many values of the target can move, known from the first pass on."""
         self._order: Tensor | None = None
@@ -173,13 +175,13 @@ class _Batch:
 
     def measure(self, layers: list[Layer]) -> tuple[Tensor, Tensor]:
         """Return norm and range of each example and layer, shape (n, layers) each."""
-        moves = self._run()
+        moves = self._run(range(1))
         ranges = moves.ranges(layers)
         total = moves.norms(layers, self.norm)
-        for number in range(1, self._passes):
-            self._pass = number
-            found = self._run().norms(layers, self.norm)
-            total = torch.maximum(total, found) if self.norm == "max" else total + found
+        for first in range(1, self._passes, self._together):
+            passes = range(first, min(first + self._together, self._passes))
+            found = self._run(passes).norms(layers, self.norm).view(len(passes), *total.shape)
+            total = torch.maximum(total, found.amax(0)) if self.norm == "max" else total + found.sum(0)
         assert self._values is not None
         # Random signs are a mean of unbiased squares; random values of the target are a share of all of them.
         share = 1 / self._passes if self._order is None else self._values / self._passes
@@ -192,29 +194,36 @@ class _Batch:
         assert self._values is not None
         return min(self._values, self.most)
 
-    def _run(self) -> LayerMoves:
+    def _run(self, passes: range) -> LayerMoves:
         moves: list[tuple[Call, Moving]] = []
-        count = len(self.x)
+        x, y = (each.repeat(len(passes), *[1] * (each.dim() - 1)) for each in (self.x, self.y))
+        count = len(x)
+
+        def moved(values: Tensor) -> Tensor:
+            directions = [
+                self._direction(some, number)
+                for some, number in zip(values.detach().split(len(self.x)), passes, strict=True)
+            ]
+            return forward_ad.make_dual(values, torch.cat(directions))
 
         def move(_: str, values: Tensor) -> Tensor:
-            return forward_ad.make_dual(values.detach(), self._direction(values)) if self.wrt == "input" else values
+            return moved(values.detach()) if self.wrt == "input" else values
 
         def losses(network: nn.Module) -> Tensor:
-            output, target = network(self.x), self.y
+            output, target = network(x), y
             if self.wrt == "label":
-                target = _continuous(target, output)
-                target = forward_ad.make_dual(target, self._direction(target))
+                target = moved(_continuous(target, output))
             elif self.wrt == "output":
-                output = forward_ad.make_dual(output, self._direction(output))
+                output = moved(output)
             return per_example(self.loss, output, target, count)
 
-        integers = self.wrt == "input" and not self.x.is_floating_point()
-        tokens: Masks = {self.x.untyped_storage().data_ptr(): None} if integers else {}
+        integers = self.wrt == "input" and not x.is_floating_point()
+        tokens: Masks = {x.untyped_storage().data_ptr(): None} if integers else {}
         self.carrier.carry(losses, move, count, lambda call, back: moves.append((call, back)), tokens)
         return LayerMoves(moves, count)
 
-    def _direction(self, values: Tensor) -> Tensor:
-        """Return in which direction the target moves in this pass."""
+    def _direction(self, values: Tensor, number: int) -> Tensor:
+        """Return in which direction the target moves in a pass."""
         n, size = len(values), values[0].numel()
         if self._values is None:
             self._values = size
@@ -226,7 +235,7 @@ class _Batch:
             signs = torch.randint(0, 2, values.shape, generator=self.generator, dtype=torch.int8)
             return signs.to(values.device, values.dtype).mul_(2).sub_(1)
         direction = torch.zeros(n, size, dtype=values.dtype)
-        direction.scatter_(1, self._order[:, self._pass : self._pass + 1], 1.0)
+        direction.scatter_(1, self._order[:, number : number + 1], 1.0)
         return direction.reshape(values.shape).to(values.device)
 
 
