@@ -50,13 +50,14 @@ def jacobians(model, x, y, wrt):
         yield {k: (torch.cat([g for g, _ in v]), torch.cat([j for _, j in v])) for k, v in by_layer.items()}
 
 
+@pytest.mark.parametrize("room", [2, 50])
 @pytest.mark.parametrize("wrt", ["label", "output", "input"])
 @pytest.mark.parametrize("name", [name for name in ZOO if name != "recurrent"])
-def test_sensitivity_is_that_of_the_explicit_jacobian(name, wrt):
+def test_sensitivity_is_that_of_the_explicit_jacobian(name, wrt, room):
     model, x, y = build(name, 3)
     examples = list(jacobians(model, x, y, wrt))
     for norm, measure in NORMS.items():
-        found = layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, wrt=wrt, norm=norm, batch_size=2)
+        found = layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, wrt=wrt, norm=norm, batch_size=room)
         expected: dict[str, list[float]] = {}
         for example in examples:
             for layer, (gradient, jacobian) in example.items():
