@@ -249,21 +249,6 @@ def _in_double(model: nn.Module, probe: Probe, ones: list[Batch]) -> tuple[Probe
     return precise, wide
 
 
-def check_frozen(model: nn.Module, probe: Probe, part: nn.Module) -> None:
-    """Refuse a network in which other parameters are trained than when its accountant was made, of `part` of it."""
-    named = dict(getattr(part, "_orig_mod", part).named_parameters())
-    trained = {id(named[name]) for name in probe.carrier.trained}
-    changed = [name for name, p in model.named_parameters() if p.requires_grad != (id(p) in trained)]
-    if changed:
-        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        raise UnsupportedError(
-            f"requires_grad of {', '.join(map(repr, changed[:3]))}{more} has changed since this accountant was made: "
-            "what clipping bounds and what a step publishes is not what was visited. Freeze and unfreeze before the "
-            "accountant is made, and make training with other layers a run of its own, with a privacy engine, an "
-            "optimizer and an accountant of its own: the information of both runs adds up."
-        )
-
-
 def check_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Refuse an optimizer that publishes only part of what is trained."""
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}

@@ -4,32 +4,26 @@ Forward-over-reverse needs the directional derivative of each function's gradien
 kernels; written out in elementary functions, the same values have it.
 """
 
-import inspect
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812
 from torch.overrides import TorchFunctionMode
 
+from seepage.network._carried import ByConstants, Gelu, Normalize, apply
+
 Tensor = torch.Tensor
-
-
-class Context(Protocol):
-    """What PyTorch keeps of a function between its passes."""
-
-    saved_tensors: tuple[Tensor, ...]
-    matrix: bool
-
-    def save_for_backward(self, *tensors: Tensor) -> None: ...
-    def save_for_forward(self, *tensors: Tensor) -> None: ...
-    def set_materialize_grads(self, value: bool) -> None: ...
 
 
 def _silu(x: Tensor, inplace: bool = False) -> Tensor:
     return x * torch.sigmoid(x)
+
+
+def _gelu(input: Tensor, *, approximate: str = "none") -> Tensor:  # noqa: A002
+    return apply(Gelu, input) if approximate == "none" else F.gelu(input, approximate=approximate)
 
 
 def _mish(x: Tensor, inplace: bool = False) -> Tensor:
@@ -40,105 +34,27 @@ def _hardsigmoid(x: Tensor, inplace: bool = False) -> Tensor:
     return torch.clamp(x / 6 + 0.5, 0.0, 1.0)
 
 
-class Normalize(torch.autograd.Function):
-    """Rows minus their mean, over their deviation; and one over the deviation.
-
-    PyTorch's own layer norm carries a direction forward and back, but at several times the cost.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(rows: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-        centered = rows - rows.mean(-1, keepdim=True)
-        inverse = (centered.square().mean(-1, keepdim=True) + eps).rsqrt()
-        return centered * inverse, inverse
-
-    @staticmethod
-    def setup_context(ctx: Context, inputs: object, output: tuple[Tensor, Tensor]) -> None:
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*output)
-        ctx.save_for_forward(*output)
-
-    @staticmethod
-    def jvp(ctx: Context, moving: Tensor, _: None) -> tuple[Tensor, Tensor]:
-        return Normalize.moved(ctx.saved_tensors[0], ctx.saved_tensors[1], moving)
-
-    @staticmethod
-    def moved(normal: Tensor, inverse: Tensor, moving: Tensor) -> tuple[Tensor, Tensor]:
-        """Return how fast both results move."""
-        spread = (normal * moving).mean(-1, keepdim=True)
-        return inverse * (moving - moving.mean(-1, keepdim=True) - normal * spread), -(inverse**2) * spread
-
-    @staticmethod
-    def backward(ctx: Context, back: Tensor, of_inverse: Tensor | None) -> tuple[Tensor, None]:
-        normal, inverse = ctx.saved_tensors
-        spread = (normal * back).mean(-1, keepdim=True)
-        if of_inverse is not None:
-            spread = spread + inverse * of_inverse / normal.shape[-1]
-        return inverse * (back - back.mean(-1, keepdim=True) - normal * spread), None
-
-
-class _Affine(torch.autograd.Function):
-    """x A^T + b for constants A and b, or x times constants, which PyTorch's formulas would take for moving by zero.
-
-    For each such zero they ask, slowly, what shape it has: in a small visit that took longer than all else.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor, constant: Tensor, shift: Tensor | None, matrix: bool) -> Tensor:
-        if matrix:
-            return F.linear(x, constant, shift)
-        return x * constant if shift is None else torch.addcmul(shift, x, constant)
-
-    @staticmethod
-    def setup_context(ctx: Context, inputs: tuple[Tensor, Tensor, Tensor | None, bool], output: Tensor) -> None:
-        ctx.matrix = inputs[3]
-        # Constants do not move: no zeros of their size are needed to say so.
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(inputs[1])
-        ctx.save_for_forward(inputs[1])
-
-    @staticmethod
-    def jvp(ctx: Context, moving: Tensor, *_: None) -> Tensor:
-        return _Affine.forward(moving, ctx.saved_tensors[0], None, ctx.matrix)
-
-    @staticmethod
-    def backward(ctx: Context, back: Tensor | None) -> tuple[Tensor | None, None, None, None]:
-        if back is None:
-            return None, None, None, None
-        constant = ctx.saved_tensors[0]
-        return _Affine.apply(back, constant.T if ctx.matrix else constant, None, ctx.matrix), None, None, None
-
-
-# PyTorch asks for it at each use, and works it out each time unless it is there.
-for _function in (Normalize, _Affine):
-    _function.forward.__signature__ = inspect.signature(_function.forward)  # type: ignore[union-attr]
-
-
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     trained = weight.requires_grad or (bias is not None and bias.requires_grad)
-    return F.linear(x, weight, bias) if trained else _Affine.apply(x, weight, bias, True)
+    return F.linear(x, weight, bias) if trained else apply(ByConstants, x, weight, bias, True)
 
 
 def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     if weight is None or weight.requires_grad or (bias is not None and bias.requires_grad):
         x = x if weight is None else x * weight
         return x if bias is None else x + bias
-    return _Affine.apply(x, weight, bias, False)
+    return apply(ByConstants, x, weight, bias, False)
 
 
 def _times(input: Any, other: Any, **options: Any) -> Any:  # noqa: A002
     if _is_scaled(input, other, options):
-        return _Affine.apply(input, input.new_tensor(other), None, False)
+        return apply(ByConstants, input, input.new_tensor(other), None, False)
     return torch.mul(input, other, **options)
 
 
 def _over(input: Any, other: Any, **options: Any) -> Any:  # noqa: A002
     if _is_scaled(input, other, options):
-        return _Affine.apply(input, input.new_tensor(other).reciprocal(), None, False)
+        return apply(ByConstants, input, input.new_tensor(other).reciprocal(), None, False)
     return torch.div(input, other, **options)
 
 
@@ -149,13 +65,13 @@ def _is_scaled(x: object, other: object, options: dict[str, Any]) -> bool:
 def _layer_norm(
     x: Tensor, shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    return _scaled(Normalize.apply(x.flatten(-len(shape)), eps)[0].reshape(x.shape), weight, bias)
+    return _scaled(apply(Normalize, x.flatten(-len(shape)), eps)[0].reshape(x.shape), weight, bias)
 
 
 def _group_norm(
     x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    normal = Normalize.apply(x.reshape(x.shape[0], num_groups, -1), eps)[0].reshape(x.shape)
+    normal = apply(Normalize, x.reshape(x.shape[0], num_groups, -1), eps)[0].reshape(x.shape)
     shape = (1, -1) + (1,) * (x.dim() - 2)
     return _scaled(normal, *(constant if constant is None else constant.view(shape) for constant in (weight, bias)))
 
@@ -221,6 +137,7 @@ def _detach(x: Tensor) -> Tensor:
 
 
 _COMPOSITES: dict[Callable[..., Any], Callable[..., Any]] = {
+    F.gelu: _gelu,
     F.silu: _silu,
     F.mish: _mish,
     F.hardsigmoid: _hardsigmoid,

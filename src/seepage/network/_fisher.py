@@ -14,7 +14,7 @@ from torch import nn
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.meaning import reconstruction_floor
-from seepage.network import _checks, _layers
+from seepage.network import _layers
 from seepage.network._assumptions import Circumstances
 from seepage.network._categories import Categories, categories_of
 from seepage.network._course import Course
@@ -33,6 +33,7 @@ from seepage.network._schedule import Schedule
 from seepage.network._sketch import VisitSketch
 from seepage.network._step import Mechanism
 from seepage.network._tokens import Private
+from seepage.network._trained import TrainedParameters
 from seepage.network._trainer import epochs_of, loader_of, take_over
 from seepage.network._visiting import Visiting
 from seepage.network._visits import Visits
@@ -191,6 +192,7 @@ class FisherAccountant:
                 np.full((count, len(asked)), -2, dtype=np.intp),
             ),
         )
+        self._parameters = TrainedParameters(model, model, probe.carrier.trained)
         self._attachment: Attachment | None = None
         self._by_hand = False
         self._gathered: tuple[int, list[State]] | None = None
@@ -326,7 +328,7 @@ class FisherAccountant:
         """
         if not self._by_hand:
             raise InputError("Call watch(dataset, steps=...) before the first step, so that people can be visited.")
-        _checks.check_frozen(self.model, self._run.visiting.probe, self.model)
+        self._parameters.check()
         if sample_rate is None:
             self._run.draw(self._names.drawn(batch, records))
         self._run.publish(

@@ -22,7 +22,8 @@ from torch.nn import functional as F  # noqa: N812
 from torch.utils import _pytree as pytree
 
 from seepage.errors import UnsupportedError
-from seepage.network._composites import Composites, Normalize
+from seepage.network._carried import Normalize, NormalizeSlope
+from seepage.network._composites import Composites
 from seepage.network._layers import is_convolution, is_embedding, is_linear, is_norm
 
 Tensor = torch.Tensor
@@ -275,7 +276,7 @@ def _of_norm(call: Call, back: Moving) -> dict[str, Moving]:
             return value.flatten(2).sum(2) if value.dim() > 2 else value
 
     a, inverse = Normalize.forward(x.reshape(rows), unit.eps)
-    a_moving = Normalize.moved(a, inverse, x_moving.reshape(rows))[0]
+    a_moving = NormalizeSlope.forward(x_moving.reshape(rows), a, inverse)
     a, a_moving = a.reshape(x.shape), a_moving.reshape(x.shape)
     found: dict[str, Moving] = {}
     if "weight" in call.parameters:

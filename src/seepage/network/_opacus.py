@@ -19,6 +19,7 @@ from seepage.network._records import Loader, overheard
 from seepage.network._run import Run
 from seepage.network._sampler import PoissonSampler
 from seepage.network._step import Mechanism
+from seepage.network._trained import TrainedParameters
 
 Tensor = torch.Tensor
 Options = dict[str, Any]
@@ -163,6 +164,7 @@ class Attachment:
     ) -> None:
         self.run, self.engine, self.module, self.optimizer = run, engine, module, optimizer
         self.model, self.loader, self.rate, self.sampling = model, loader, rate, sampling
+        self._parameters = TrainedParameters(model, run.visiting.model, run.visiting.probe.carrier.trained)
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
         self._drawn: list[list[int]] = []
@@ -231,7 +233,7 @@ class Attachment:
 
     def _check_described(self) -> None:
         """Refuse a batch or a step after a change that no later comparison would show."""
-        _checks.check_frozen(self.model, self.run.visiting.probe, self.run.visiting.model)
+        self._parameters.check()
         _check_noise(self.optimizer.generator, self.engine)
 
     def _mechanism(self) -> Mechanism:

@@ -29,7 +29,8 @@ def follow(ours: nn.Module, model: nn.Module) -> tuple[bool, ...]:
                 f"The network has changed since the accountant was made: {name!r} is gone or has another shape. Make "
                 "the accountant when the network is complete."
             )
-        value.data = value.data.to(theirs[name].device)
+        if value.device != theirs[name].device:
+            value.data = value.data.to(theirs[name].device)
         value.copy_(theirs[name])
     for mine, other in zip(ours.modules(), model.modules(), strict=True):
         mine.training = other.training

@@ -17,6 +17,9 @@ from seepage.network._schedule import State, split
 
 # Numbers that layers put out in one pass of a visit, at most, where it holds more than half a batch of training.
 _HELD = 2**20
+# The C library gives what is freed back to the system, and then waits for each page of it again, unless it has seen a
+# block of this size come and go: then it keeps up to twice as much.
+_KEPT = 31 * 2**20
 # People whose private integers are exchanged, to see what a network makes of them.
 _COMPARED = 32
 
@@ -53,6 +56,7 @@ class Visiting:
         """Take note of the data set, of who is checked first, and of how many are visited at once."""
         self.records, self.first = records, first
         self.together, self._fixed = said or usual, said is not None
+        torch.empty(_KEPT, dtype=torch.uint8)
 
     def visit(self, step: int, due: Callable[[], list[Rows]]) -> None:
         """Visit who is due at the weights of the moment, which are those of the next step; again if they change."""
