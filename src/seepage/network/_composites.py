@@ -115,7 +115,7 @@ def _attention(
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
-    scores = _times(query @ key.transpose(-2, -1), 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scores = _times(query, 1 / math.sqrt(query.shape[-1]) if scale is None else scale) @ key.transpose(-2, -1)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         attn_mask = scores.new_zeros(()).masked_fill(~attn_mask, -math.inf)
     if is_causal:
