@@ -244,3 +244,12 @@ def test_an_entry_from_before_the_key_was_changed_is_still_checked(ledger, tmp_p
     path.write_bytes(path.read_bytes().replace(b'"title":"one"', b'"title":"two"'))
     with pytest.raises(seepage.errors.LedgerError, match="its seal is broken"):
         post(Ledger(tmp_path / "ledger", key=NEW))
+
+
+def test_no_promise_is_told_by_an_entry_whose_seal_is_broken(ledger, tmp_path):
+    ledger.rotate(NEW)
+    path = tmp_path / "ledger" / "entries" / "000000000000.json"
+    path.write_bytes(path.read_bytes().replace(b'"years"', b'"weeks"'))
+    for ask in (lambda one: one.limits, lambda one: one.units):
+        with pytest.raises(seepage.errors.LedgerError, match="its seal is broken"):
+            ask(Ledger(tmp_path / "ledger", key=NEW))
