@@ -5,7 +5,10 @@ import secrets
 import numpy as np
 import pandas as pd
 import pytest
+from ledger.ending import ends
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage.ledger import Ledger
@@ -19,8 +22,8 @@ def _leak(ids=PEOPLE, alpha=1.0, rows=slice(None)):
     random = np.random.default_rng(0)
     X = pd.DataFrame({"age": random.uniform(20, 90, 40), "dose": random.normal(3, 1, 40)})
     y = pd.Series(X["age"] * 0.1 + random.normal(size=40), name="outcome")
-    X, y = X[rows], y[rows]
-    return seepage.measure(Ridge(alpha=alpha).fit(X, y), X, y, noise_scale=1.0, ids=list(ids)[rows])
+    X, y = X.iloc[rows], y.iloc[rows]
+    return seepage.measure(Ridge(alpha=alpha).fit(X, y), X, y, noise_scale=1.0, ids=np.asarray(ids)[rows].tolist())
 
 
 @pytest.fixture
@@ -89,6 +92,99 @@ def test_a_release_after_a_merge_counts_both_ids_as_one_person(ledger):
     assert ledger.releases[-1].body["people"] == 40
 
 
+def _overspent(tmp_path):
+    """A ledger in which two ids are found to be one person, who owes more than was promised then."""
+    floors = _leak().error_floor()["age"].to_numpy()
+    one, other = np.argsort(floors)[:2]
+    promise = {"error_floor": {"age": float(floors.min()) / np.sqrt(2.5)}, "units": YEARS}
+    # One bucket, which everybody is in.
+    ledger = Ledger.create(tmp_path / "spent", key=KEY, buckets=1, **promise)
+    post(ledger)
+    ledger.merge(PEOPLE[one], PEOPLE[other])
+    assert ledger.balance([PEOPLE[one]])["age"] < promise["error_floor"]["age"]
+    return ledger, [one, other]
+
+
+def test_who_owes_too_much_after_a_merge_keeps_nobody_else_from_further_releases(tmp_path):
+    ledger, spent = _overspent(tmp_path)
+    others = np.setdiff1d(np.arange(40), spent)
+    with ends():
+        assert ledger.preview(_leak(rows=others), units=YEARS).fits
+        assert post(ledger, _leak(rows=others)).kind == "debit"
+        preview = ledger.preview(_leak(), units=YEARS)
+        assert (preview.short, preview.factor) == ({"age": 1}, np.inf)
+        with pytest.raises(seepage.errors.PolicyError, match="One person would be left"):
+            post(ledger)
+    assert ledger.audit() == ()
+
+
+def test_a_release_that_says_nothing_new_about_who_owes_too_much_may_follow(tmp_path):
+    ledger, _ = _overspent(tmp_path)
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"dose": random.normal(3, 1, 40)})
+    y = pd.Series(random.normal(size=40), name="outcome")
+    leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=PEOPLE)
+    before = ledger.balance(PEOPLE)["age"]
+    with ends():
+        assert ledger.preview(leak, without=["age"]).fits
+        ledger.post(leak, title="doses", without=["age"])
+    np.testing.assert_array_equal(ledger.balance(PEOPLE)["age"], before)
+
+
+def test_two_files_that_hold_one_person_are_previewed_as_they_are_posted(ledger, tmp_path):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"age": random.uniform(20, 90, 40), "dose": random.normal(3, 1, 40)})
+    y = X["age"] * 0.1 + random.normal(size=40)
+    X.assign(outcome=y, patient=PEOPLE)[:20].to_parquet(tmp_path / "a.parquet")
+    X.assign(outcome=y, patient=PEOPLE)[20:].to_parquet(tmp_path / "b.parquet")
+    stored = seepage.measure(
+        Ridge().fit(X, y),
+        f"{tmp_path}/*.parquet",
+        target="outcome",
+        ids="patient",
+        noise_scale=1.0,
+        job=seepage.engines.Job(output=tmp_path / "scores"),
+    )
+    floors = stored.error_floor()["age"].to_numpy()
+    one, other = np.argmin(floors[:20]), 20 + np.argmin(floors[20:])
+    # Room for each, and not for both in one.
+    promise = {"error_floor": {"age": float(floors.min()) / np.sqrt(1.5)}, "units": YEARS}
+    ledger = Ledger.create(tmp_path / "files", key=KEY, buckets=4, **promise)
+    assert ledger.preview(stored, units=YEARS).fits
+    ledger.merge(PEOPLE[one], PEOPLE[other])
+    with ends():
+        preview = ledger.preview(stored, units=YEARS)
+        assert (preview.fits, preview.short) == (False, {"age": 1})
+        with pytest.raises(seepage.errors.PolicyError, match="One person would be left"):
+            post(ledger, stored)
+
+
+def test_the_noise_that_would_fit_is_the_same_under_whatever_names_people_are_known(tmp_path):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"age": random.uniform(20, 90, 40), "dose": random.normal(3, 1, 40)})
+    y = pd.Series(X["age"] * 0.1 + random.normal(size=40), name="outcome")
+    # What a scaler learned is not hidden by all of the noise, so that the factor is searched for person by person.
+    leak = seepage.measure(make_pipeline(StandardScaler(), Ridge()).fit(X, y), X, y, noise_scale=0.1, ids=PEOPLE)
+    assert leak.information.stays
+    owed = leak.error_floor()["age"].to_numpy() ** -2
+    # Whoever owes the least for it has spent nearly everything before, and nobody else much.
+    spender = int(np.argmin(owed))
+    before = X.assign(age=np.where(np.arange(40) == spender, 170.0, X["age"]))
+    model, former = Ridge().fit(before, y), [f"former {i}" for i in range(40)]
+    spent = [seepage.measure(model, before, y, noise_scale=0.05, ids=ids) for ids in (PEOPLE, former)]
+    most = spent[0].error_floor()["age"].iloc[spender] ** -2 + 0.02 * owed[spender]
+    ledgers = [
+        Ledger.create(tmp_path / name, key=KEY, buckets=4, error_floor={"age": most**-0.5}, units=YEARS)
+        for name in ("one", "other")
+    ]
+    for ledger, each in zip(ledgers, spent, strict=True):
+        post(ledger, each)
+    for pair in zip(former, PEOPLE, strict=True):
+        ledgers[1].merge(*pair)
+    factors = [ledger.preview(leak, units=YEARS).factor for ledger in ledgers]
+    assert 1 < factors[0] == factors[1] < np.inf
+
+
 def test_merges_follow_each_other_and_end_with_who_is_forgotten(ledger, tmp_path):
     post(ledger)
     ledger.merge(PEOPLE[1], PEOPLE[2])
@@ -148,3 +244,12 @@ def test_an_entry_from_before_the_key_was_changed_is_still_checked(ledger, tmp_p
     path.write_bytes(path.read_bytes().replace(b'"title":"one"', b'"title":"two"'))
     with pytest.raises(seepage.errors.LedgerError, match="its seal is broken"):
         post(Ledger(tmp_path / "ledger", key=NEW))
+
+
+def test_no_promise_is_told_by_an_entry_whose_seal_is_broken(ledger, tmp_path):
+    ledger.rotate(NEW)
+    path = tmp_path / "ledger" / "entries" / "000000000000.json"
+    path.write_bytes(path.read_bytes().replace(b'"years"', b'"weeks"'))
+    for ask in (lambda one: one.limits, lambda one: one.units):
+        with pytest.raises(seepage.errors.LedgerError, match="its seal is broken"):
+            ask(Ledger(tmp_path / "ledger", key=NEW))

@@ -2,11 +2,10 @@
 
 import secrets
 import shutil
-import signal
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from ledger.ending import ends
 from race import PEOPLE, YEARS, leak
 
 import seepage
@@ -14,22 +13,6 @@ from seepage.ledger import Entry, Ledger
 
 KEY = secrets.token_bytes(32)
 ROOM = 3
-
-
-@contextmanager
-def ends(seconds=30):
-    """Fail where something would go on for ever."""
-
-    def stop(*_):
-        pytest.fail(f"has not ended within {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

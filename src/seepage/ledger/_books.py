@@ -68,6 +68,9 @@ class Books:
     @property
     def first(self) -> Mapping[str, Json]:
         """What was said when the ledger was made."""
+        if not self.seen.count:
+            # Its seal is looked at before anything is told by it.
+            self.entries()
         return self.log.known[0].body
 
     @property

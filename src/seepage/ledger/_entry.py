@@ -14,6 +14,8 @@ from seepage.ledger._names import Names
 FIRST = "0" * 64
 """What stands for the entry before the first."""
 
+_KINDS = {"number": int, "kind": str, "when": str, "body": dict, "previous": str, "seal": str}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -54,8 +56,15 @@ class Entry:
 
     @classmethod
     def read(cls, text: str) -> "Entry":
-        """Return the entry that was written as a line of JSON."""
-        return cls(**json.loads(text))
+        """Return the entry that was written as a line of JSON; ValueError if none was."""
+        try:
+            entry = cls(**json.loads(text))
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        for name, kind in _KINDS.items():
+            if type(found := getattr(entry, name)) is not kind:
+                raise ValueError(f"its {name} is {found!r:.40}")
+        return entry
 
     def line(self) -> str:
         """Return it as a line of JSON."""
@@ -63,7 +72,7 @@ class Entry:
 
     def is_sealed(self, names: Names, age: int = -1) -> bool:
         """Return whether nothing of it was changed since it was sealed with one of the keys, by default the newest."""
-        return hmac.compare_digest(names.seal(self._text(), names.keys[age]), self.seal)
+        return hmac.compare_digest(names.seal(self._text(), names.keys[age]).encode(), self.seal.encode())
 
     def _text(self) -> str:
         return _canonical({name: value for name, value in vars(self).items() if name != "seal"})
@@ -79,7 +88,7 @@ class Head:
     @classmethod
     def read(cls, text: str) -> "Head":
         """Read what `seepage ledger head` printed."""
-        found = re.fullmatch(r"\s*(\d+)\s*:\s*([0-9a-f]{64})\s*", str(text))
+        found = re.fullmatch(r"\s*([0-9]{1,12})\s*:\s*([0-9a-f]{64})\s*", str(text))
         if found is None:
             raise InputError(
                 f"{text!r} is no head of a ledger. It is the number of an entry and its seal, such as 17:3fa9..., as "

@@ -28,6 +28,7 @@ from seepage.ledger._preview import Preview, previewed
 from seepage.ledger._recording import recorded
 from seepage.ledger._register import Recorded
 from seepage.ledger._rotation import rotated
+from seepage.ledger._spooled import spooled
 from seepage.ledger._store import store_at
 
 
@@ -208,7 +209,8 @@ class Ledger:
             What is promised something about, and this release says nothing about.
         """
         scale = self._checked(leak, units, without)
-        return self._books.asked(lambda state: previewed(self._books, leak, scale, state))
+        with spooled(self._books, leak, scale) as spool:
+            return self._books.asked(lambda state: previewed(self._books, leak, scale, spool, state))
 
     def _checked(self, leak: Leakage, units: Mapping[str, str | float] | None, without: Sequence[str]) -> Units:
         promised = [name for name in self.limits if name != "eta"]

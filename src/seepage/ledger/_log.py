@@ -9,7 +9,7 @@ from seepage.ledger._entry import Entry
 from seepage.ledger._store import Store
 
 _FOLDER = "entries"
-_NAME = re.compile(rf"{_FOLDER}/(\d{{12}})\.json")
+_NAME = re.compile(rf"{_FOLDER}/([0-9]{{12}})\.json")
 
 
 @dataclass(eq=False)
@@ -23,16 +23,18 @@ class Log:
         """Return all entries that are committed by now, on top of those that were read before."""
         # The last one is read again: where it is gone or another, what was added up since is not what is there.
         start = max(len(self.known) - 1, 0)
-        listed = map(number_of, self.store.names(_FOLDER, _after(start)))
+        listed = {number_of(path) for path in self.store.names(_FOLDER, _after(start))}
         newest = max((number for number in listed if number is not None), default=-1)
-        found = at_once(self._entry, range(start, newest + 1))
+        # A listing may have missed one that was written meanwhile; asked for by its name, it is there. The first that
+        # is not is the last that is asked for: somebody may have put one behind a gap of any length.
+        gaps = (number for number in range(start, newest) if number not in listed and self._entry(number) is None)
+        found = at_once(self._entry, range(start, next(gaps, newest) + 1))
         if self.known and [each.seal for each in found[:1] if each] != [self.known[-1].seal]:
             raise LedgerError(
                 path_of(self.known[-1].number),
                 "is gone or another, and was read before: an older copy was put back, or somebody rewrote it",
             )
         for number, entry in enumerate(found, start):
-            # A listing may have missed one that was written meanwhile; asked for by its name, it is there.
             if entry is None:
                 raise LedgerError(path_of(number), f"is missing, and entry {newest} is there")
         self.known += [entry for entry in found[1 if self.known else 0 :] if entry]
@@ -63,9 +65,10 @@ class Log:
             return None
         try:
             entry = Entry.read(content.decode())
-        except (ValueError, TypeError) as error:
+            written = entry.line().encode()
+        except (ValueError, RecursionError) as error:
             raise LedgerError(path, f"was changed: it cannot be read ({error})") from error
-        if entry.line().encode() != content:
+        if written != content:
             raise LedgerError(path, "was changed: it is not as a ledger writes it")
         return entry
 

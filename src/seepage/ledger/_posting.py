@@ -9,10 +9,11 @@ from seepage._records import Json
 from seepage.errors import PolicyError
 from seepage.leakage import Leakage, refuse_averages
 from seepage.ledger._books import Books
-from seepage.ledger._buckets import BucketSums, Spool, bucket_of, together
-from seepage.ledger._charges import Units, charges, check_alike, check_named, spreads
+from seepage.ledger._buckets import BucketSums, Spool
+from seepage.ledger._charges import Units, check_alike, check_named, spreads
 from seepage.ledger._entry import Entry
-from seepage.ledger._preview import SLACK, previewed
+from seepage.ledger._preview import beyond, previewed
+from seepage.ledger._spooled import charged, spooled
 from seepage.ledger._state import State, Stored, listed
 
 # What the same release comes to when it is measured again.
@@ -41,9 +42,7 @@ def posted(books: Books, leak: Leakage, units: Units, *, title: str, request: st
     """Commit what a release costs everybody; it is checked again whenever somebody came in between."""
     refuse_averages(leak, "A ledger")
     information = leak.information
-    with Spool(books.buckets) as spool:
-        for names, columns in charges(leak, books.names, units):
-            spool.put(names, columns)
+    with spooled(books, leak, units) as spool:
         body: dict[str, Json] = {
             "request": secrets.token_hex(8) if request is None else request,
             "title": title,
@@ -58,7 +57,7 @@ def posted(books: Books, leak: Leakage, units: Units, *, title: str, request: st
             entry, fits = books.asked(lambda state: _tried(books, body, spool, state))
             if entry is not None:
                 return entry
-            preview = None if fits else books.asked(lambda state: previewed(books, leak, units, state))
+            preview = None if fits else books.asked(lambda state: previewed(books, leak, units, spool, state))
             if preview is not None and not preview.fits:
                 reasons = ["This release would break a promise of the ledger:", *preview.sentences()]
                 raise PolicyError("\n".join(reasons), preview.factor)
@@ -68,47 +67,25 @@ def _tried(books: Books, body: Mapping[str, Json], spool: Spool, state: State) -
     """Commit a debit on top of some state; no entry if it does not fit there, or if another came first."""
     asked = [number for number, name in state.open.items() if name == body["request"]]
     for number in asked:
-        if _covers(books, state.debits[number], _charged(books, spool, state)):
+        if _covers(books, state.debits[number], charged(books, spool, state)):
             return books.log.known[number], True
     gone = books.gone(state)
-    if len(gone) and any(np.isin(charge.names, gone).any() for _, charge in _charged(books, spool, state)):
+    if len(gone) and any(np.isin(charge.names, gone).any() for _, charge in charged(books, spool, state)):
         # Found out before anything of it is written: who is forgotten is in no file, whenever somebody is stopped.
         return None, False
     with books.draft(state) as draft:
         debits, balances = dict[int, Stored](), dict[int, Stored]()
-        for bucket, charge in _charged(books, spool, state):
-            total = books.sums(state.balances.get(bucket)).plus(charge)
-            if any((total.column(what) > limit * (1 + SLACK)).any() for what, limit in books.most.items()):
+        for bucket, charge in charged(books, spool, state):
+            spent = books.sums(state.balances.get(bucket))
+            # Nobody else in the bucket is asked: two who were found to be one may owe more than was promised by now.
+            if any(over.any() for over in beyond(books, charge, spent.of_people(charge.names)).values()):
                 return None, False
+            total = spent.plus(charge)
             debits |= draft.keep_sums(f"debits/{draft.mark}", [(bucket, charge)])
             balances |= draft.keep_sums(f"balances/{draft.mark}", [(bucket, total)])
         replaced = [state.balances[each] for each in debits if each in state.balances]
         entry = {**body, "debits": listed(debits), "balances": listed(balances)}
         return draft.commit("debit", entry, replaced), True
-
-
-def _charged(books: Books, spool: Spool, state: State) -> Iterator[tuple[int, BucketSums]]:
-    """Yield what people owe, under the names that they are known by: some were found to be one."""
-    aliases = books.aliases(state)
-    moved = BucketSums.nobody()
-    if len(aliases):
-        moved = together([sums.of_people(np.intersect1d(sums.names, aliases[:, 0])) for _, sums in spool.buckets()])
-    into = books.who(moved.names, state)
-    homes = bucket_of(into, books.buckets)
-
-    def joined(bucket: int, sums: BucketSums) -> BucketSums:
-        here, rest = homes == bucket, sums.without(moved.names)
-        every = dict.fromkeys([*rest.columns, *moved.columns])
-        columns = {name: np.concatenate([rest.column(name), moved.column(name)[here]]) for name in every}
-        return BucketSums.joined(np.concatenate([rest.names, into[here]]), columns)
-
-    seen = set()
-    for bucket, sums in spool.buckets():
-        seen.add(bucket)
-        if len(found := joined(bucket, sums) if len(moved) else sums):
-            yield bucket, found
-    for bucket in sorted({*homes.tolist()} - seen):
-        yield bucket, joined(bucket, BucketSums.nobody())
 
 
 def _covers(books: Books, paid: Mapping[int, Stored], charged: Iterator[tuple[int, BucketSums]]) -> bool:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._amounts import up_to_grid
-from seepage._tables import Array
 from seepage.leakage import GatheredInformation, Leakage
 from seepage.ledger._books import Books
-from seepage.ledger._buckets import BucketSums
-from seepage.ledger._charges import Units, charges, ids_of
+from seepage.ledger._buckets import BucketSums, Spool
+from seepage.ledger._charges import Units, ids_of
+from seepage.ledger._spooled import charged
 from seepage.ledger._state import State
 
 SLACK = 1e-9
@@ -61,40 +62,55 @@ class Preview:
         return lines
 
 
-def previewed(books: Books, leak: Leakage, units: Units, state: State) -> Preview:
+def beyond(books: Books, charge: BucketSums, spent: BucketSums) -> dict[str, NDArray[np.bool_]]:
+    """Return whom a charge takes beyond each promise, where the same people have spent so much before.
+
+    Who owes nothing new is not among them, whatever they have spent.
+    """
+    found = {}
+    for what, most in books.most.items():
+        new = charge.column(what)
+        found[what] = (new > 0) & (spent.column(what) + new > most * (1 + SLACK))
+    return found
+
+
+def previewed(books: Books, leak: Leakage, units: Units, spool: Spool, state: State) -> Preview:
     """Return what a release would do on top of some state."""
     short: dict[str, int] = {}
-    factor, forgotten = 1.0, 0
-    gone = books.gone(state)
-    for names, columns in charges(leak, books.names, units):
-        part = BucketSums.joined(books.who(names, state), columns)
-        forgotten += int(np.isin(part.names, gone).sum())
-        spent = books.found(part.names, state.balances)
-        for what, most in books.most.items():
-            charge, left = part.columns.get(what), most * (1 + SLACK) - spent.column(what)
-            if charge is None:
-                continue
-            over = charge > left
+    ratios: dict[str, float] = {}
+    forgotten, gone = 0, books.gone(state)
+    for bucket, charge in charged(books, spool, state):
+        forgotten += int(np.isin(charge.names, gone).sum())
+        spent = books.sums(state.balances.get(bucket)).of_people(charge.names)
+        for what, over in beyond(books, charge, spent).items():
             if over.any():
-                shown = what.removeprefix("attribute ")
-                short[shown] = short.get(shown, 0) + int(over.sum())
-                factor = max(factor, _needed(books, leak, what, charge, left, units))
-    return Preview(not short and not forgotten, factor if factor == 1.0 else up_to_grid(factor), short, forgotten)
+                left = books.most[what] * (1 + SLACK) - spent.column(what)[over]
+                with np.errstate(divide="ignore"):
+                    ratio = np.where(left > 0, charge.column(what)[over] / left, np.inf)
+                short[what] = short.get(what, 0) + int(over.sum())
+                ratios[what] = max(ratios.get(what, 1.0), float(ratio.max()))
+    needed = [_needed(books, leak, what, ratio, units, state) for what, ratio in ratios.items()]
+    factor = max(needed, default=1.0)
+    named = {what.removeprefix("attribute "): count for what, count in short.items()}
+    return Preview(not short and not forgotten, factor if factor == 1.0 else up_to_grid(factor), named, forgotten)
 
 
-def _needed(books: Books, leak: Leakage, what: str, charge: Array, left: Array, units: Units) -> float:
-    """Return by how much the noise must grow until a charge is at most what is left."""
-    if (left[charge > 0] <= 0).any():
-        return np.inf
+def _needed(books: Books, leak: Leakage, what: str, ratio: float, units: Units, state: State) -> float:
+    """Return by how much the noise must grow until charges, at most so many times what is left, fit into it."""
     information = leak.information
+    if not np.isfinite(ratio):
+        return np.inf
     if not information.stays:
-        return float(np.sqrt(np.max(charge[charge > 0] / left[charge > 0])))
-    if not isinstance(information, GatheredInformation) or information.noise is None or len(left) < information.count:
+        return float(np.sqrt(ratio))
+    if not isinstance(information, GatheredInformation) or information.noise is None:
+        return np.inf
+    names = books.who(books.names.of(ids_of(leak)), state)
+    if len(np.unique(names)) < len(names):
         # Of two ids of one person it is not known how they fall together.
         return np.inf
     name = what.removeprefix("attribute ")
-    # In the order of the people, not of their names.
-    left = left[np.argsort(np.argsort(books.names.of(ids_of(leak)), kind="stable"), kind="stable")]
+    spent = books.found(names, state.balances).column(what)
+    left = np.maximum(books.most[what] * (1 + SLACK) - spent, 0.0)
 
     def fits(factor: float) -> bool:
         kind: Literal["examples", "attributes"] = "examples" if what == "eta" else "attributes"
