@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from here import Here
 from people import People, write_people
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
@@ -119,6 +120,22 @@ def test_groups_by_a_column_that_was_not_named_before(people: People, summarized
     ours = summarized.by_group("kind").frame.to_pandas()
     theirs = whole.by_group(people.frame["kind"]).frame
     np.testing.assert_allclose(ours["mean"], theirs["mean"], **EXACT)
+
+
+def test_medians_of_few_people_are_those_of_memory(people: People, tmp_path: Path) -> None:
+    # Between two people's values there is room, and the median of four is in it.
+    few = people.frame.iloc[:8].assign(pair=list("aabbccdd"))
+    few.to_parquet(tmp_path / "few.parquet")
+    model = Ridge().fit(few[people.features], few["outcome"])
+    memory = seepage.measure(model, few[people.features], few["outcome"], noise_scale=0.1)
+    common = {"target": "outcome", "groups": "pair", "noise_scale": 0.1, "job": seepage.engines.Job(Here())}
+    leak = seepage.measure(model, tmp_path / "few.parquet", **common)
+    ours, theirs = leak.by_group().frame.to_pandas(), memory.by_group(few["pair"]).frame
+    np.testing.assert_allclose(ours["median"], theirs["median"], rtol=1e-3)
+    assert (ours["median"] / ours["max"] < 0.99).all()
+    for share in (0.5, 0.95):
+        found, expected = (each.information.distributions("examples")["eta"] for each in (leak, memory))
+        assert found.quantile(share) == pytest.approx(expected.quantile(share), rel=1e-3)
 
 
 def test_the_most_exposed_are_found_by_name(summarized: Any, whole: Any, people: People) -> None:
