@@ -162,6 +162,40 @@ def test_files_may_differ_in_what_nobody_uses(frame: pd.DataFrame, folder: Path,
         seepage.engines.fit(Ridge(), path, target="cost", job=HERE)
 
 
+@pytest.mark.parametrize("short", [pa.float16(), pa.float32()])
+def test_decimals_keep_their_digits_beside_short_floats(
+    frame: pd.DataFrame, short: pa.DataType, tmp_path: Path
+) -> None:
+    amounts = [Decimal(int(age)) / 100 + 70_000 for age in frame["age"]]
+    frame = frame.assign(amount=np.array([0.5] * 80 + [float(amount) for amount in amounts[80:]]))
+    path = written(frame, tmp_path / "data")
+    for i, column in enumerate([pa.array([0.5] * 80, short), *(pa.array(amounts[at : at + 80]) for at in (80, 160))]):
+        table = pq.read_table(path / f"{i}.parquet")
+        pq.write_table(table.set_column(table.column_names.index("amount"), "amount", column), path / f"{i}.parquet")
+    model = Ridge().fit(frame[["amount", "age"]], frame["cost"])
+    memory = seepage.measure(model, frame[["amount", "age"]], frame["cost"], noise_scale=0.5)
+    leak = seepage.measure(model, path, target="cost", noise_scale=0.5, job=HERE)
+    assert leak.joint() == pytest.approx(memory.joint(), rel=1e-10)
+
+
+def test_text_may_be_held_in_any_way(frame: pd.DataFrame, both: Any, tmp_path: Path) -> None:
+    path = written(frame, tmp_path / "data")
+    coded = pa.dictionary(pa.int32(), pa.string())
+    for i, kind in enumerate([pa.string_view(), coded, pa.large_string()]):
+        table = pq.read_table(path / f"{i}.parquet")
+        for name in ("kind", "person"):
+            column = table[name].dictionary_encode().cast(kind) if kind is coded else table[name].cast(kind)
+            table = table.set_column(table.column_names.index(name), name, column)
+        pq.write_table(table, path / f"{i}.parquet")
+        assert pq.read_schema(path / f"{i}.parquet").field("kind").type == kind
+    model = mixed(Ridge()).fit(frame[FEATURES], frame["cost"])
+    leak = seepage.measure(model, path, target="cost", ids="person", groups="kind", noise_scale=0.5, job=HERE)
+    assert leak.joint({"person": ["person 3", "person 100"]}) == pytest.approx(
+        both[1].joint({"person": ["person 3", "person 100"]}), rel=1e-9
+    )
+    assert leak.by_group().frame.to_pandas()["group"].tolist() == ["x", "y", "z"]
+
+
 def test_columns_of_other_types_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:
     path = written(frame, tmp_path / "data")
     frame.assign(age=frame["age"].astype(str)).to_parquet(path / "3.parquet")
