@@ -123,6 +123,27 @@ def test_groups_may_be_a_feature(frame: pd.DataFrame, folder: Path, both: tuple[
     assert leak.examples.schema.names == ["person", "kind", "eta", "dfil"]
 
 
+def test_a_group_has_everybody_in_it_whatever_the_sign_of_zero(frame: pd.DataFrame, tmp_path: Path) -> None:
+    zeros = frame.assign(group=np.resize([0.0, -0.0, 1.0], len(frame)))
+    model = Ridge().fit(frame[["weight_kg", "age"]], frame["cost"])
+    memory = seepage.measure(model, frame[["weight_kg", "age"]], frame["cost"], noise_scale=0.5)
+    path = written(zeros, tmp_path / "data")
+    leak = seepage.measure(model, path, target="cost", groups="group", noise_scale=0.5, job=HERE)
+    found, expected = leak.by_group().frame.to_pandas(), memory.by_group(zeros["group"]).frame
+    assert found["count"].tolist() == expected["count"].tolist() == [160, 80]
+    np.testing.assert_allclose(found[["mean", "max"]], expected[["mean", "max"]], rtol=1e-9)
+
+
+def test_ids_may_be_the_groups(frame: pd.DataFrame, tmp_path: Path) -> None:
+    few = written(frame.iloc[:12], tmp_path / "data")
+    model = Ridge().fit(frame[["weight_kg"]].iloc[:12], frame["cost"].iloc[:12])
+    job = seepage.engines.Job(Here(), tmp_path / "out")
+    leak = seepage.measure(model, few, target="cost", ids="person", groups="person", noise_scale=0.5, job=job)
+    assert leak.examples.schema.names == ["person", "eta", "dfil"]
+    one = leak.most_exposed(1).to_pylist()[0]
+    assert leak.by_group().frame.to_pandas().set_index("group").loc[one["person"], "max"] == one["eta"]
+
+
 @pytest.mark.parametrize(
     ("model", "value", "way_out"), [(PoissonRegressor(), -1.0, "at least 0"), (GammaRegressor(), 0.0, "more than 0")]
 )
