@@ -16,7 +16,7 @@ import pytest
 from here import Here
 from people import People, write_people
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -229,6 +229,18 @@ def test_an_output_is_never_overwritten(people: People, ridge: Ridge, tmp_path: 
     (tmp_path / "other" / "thesis.txt").write_text("precious")
     with pytest.raises(seepage.errors.InputError, match="not an empty folder"):
         measured(people, ridge, tmp_path / "other")
+
+
+def test_a_job_is_continued_only_for_the_same_numbers_that_leave(people: People, tmp_path: Path) -> None:
+    model = LinearRegression().fit(people.X, people.frame["outcome"])
+    noise = seepage.release.GaussianNoise(standard_errors=0.25)
+    alone, beside = ["coefficients"], ["coefficients", "standard errors"]
+    measured(people, model, tmp_path / "out", published=alone, noise_scale=noise)
+    with pytest.raises(seepage.errors.InputError, match="differs from this one in its standard errors"):
+        measured(people, model, tmp_path / "out", published=beside, noise_scale=noise, resume=True)
+    found = measured(people, model, tmp_path / "other", published=beside, noise_scale=noise)
+    expected = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=noise, published=beside)
+    np.testing.assert_allclose(found.examples.to_table().column("eta"), expected.examples["eta"], rtol=1e-9)
 
 
 def test_a_truncated_file_is_named(people: People, ridge: Ridge, tmp_path: Path) -> None:
