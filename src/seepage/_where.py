@@ -2,7 +2,13 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as clock
+from decimal import Decimal
+from numbers import Real
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -22,6 +28,7 @@ _TESTS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
 }
 _PART = re.compile(r"\s*(?P<name>.+?)\s*(?P<test>>=|<=|==|!=|>|<|=)\s*(?P<value>.+?)\s*")
+_WORDS = {"true": True, "false": False, "1": True, "0": False}
 _EXAMPLE = 'such as "age >= 65" or "sex == F"'
 
 
@@ -122,30 +129,64 @@ def _holds(part: str, table: Table) -> NDArray[np.bool_]:
             f"are: {several(list(table.names))}."
         )
     column = table.column(name)
-    value = _value(written, column)
-    if test not in ("==", "!=") and not isinstance(value, float):
-        raise InputError(f"where holds {part!r}, and {name!r} is no number: compare it by == or !=.")
-    held = np.asarray(_TESTS[test](column, value), dtype=bool)
     # Whose value is missing is neither equal nor unequal to another.
-    return np.asarray(held & ~missing_in(column))
+    held = ~missing_in(column)
+    values, value = _alike(column[held], written, name)
+    if test not in ("==", "!=") and isinstance(value, bool | str):
+        raise InputError(f"where holds {part!r}, and {name!r} is neither a number nor a date: compare it by == or !=.")
+    held[held] = np.asarray(_TESTS[test](values, value), dtype=bool)
+    return held
 
 
-def _value(written: str, column: Column) -> object:
-    """Return a value as a column has it."""
+def _alike(values: Column, written: str, name: str) -> tuple[Column, object]:
+    """Return the values of a column, none of them missing, and the one that they are compared with, as one type."""
     bare = written.strip("\"'")
-    if column.dtype.kind == "b" or _yes_or_no(column):
-        words = {"true": True, "false": False, "1": True, "0": False}
-        if bare.lower() in words:
-            return words[bare.lower()]
-    if column.dtype.kind in "iuf":
-        try:
-            return float(bare)
-        except ValueError:
-            raise InputError(f"where compares a column of numbers with {written!r}, which is none.") from None
-    return bare
+    kinds = {type(value) for value in values.tolist()} if values.dtype == object else {values.dtype.type}
+    if _all(kinds, bool | np.bool_):
+        if bare.lower() not in _WORDS:
+            raise InputError(f"where compares {name!r}, which is true or false, with {written!r}, which is neither.")
+        return values, _WORDS[bare.lower()]
+    if _all(kinds, Real | Decimal | np.number) and not _all(kinds, np.timedelta64):
+        if (number := _number(bare)) is None:
+            raise InputError(f"where compares a column of numbers with {written!r}, which is none.")
+        return values.astype(float) if values.dtype == object else values, number
+    if _all(kinds, date | np.datetime64):
+        if (time := _time(bare)) is None:
+            raise InputError(
+                f"where compares the dates of {name!r} with {written!r}, which is none: write it as 2026-11-01 or as "
+                "2026-11-01T12:00:00."
+            )
+        # In nanoseconds, a date such as 9999-12-31 has no room.
+        return np.array([*map(_in_utc, values)] if values.dtype == object else values, "M8[us]"), time
+    if any(issubclass(kind, bytes | timedelta | np.timedelta64 | clock) for kind in kinds):
+        raise InputError(
+            f"where compares {name!r}, which holds {' and '.join(sorted(kind.__name__ for kind in kinds))}: only "
+            "numbers, text, dates, and true and false are compared."
+        )
+    # As they are written: beside words a number is one, and an identifier of another type is its text.
+    return values.astype(str) if kinds != {str} and values.dtype == object else values, bare
 
 
-def _yes_or_no(column: Column) -> bool:
-    """Return whether a column holds true and false, and perhaps gaps."""
-    known = {type(value) for value in column[~missing_in(column)].tolist()} if column.dtype == object else set()
-    return known == {bool}
+def _all(kinds: Collection[type], wanted: type | UnionType) -> bool:
+    return bool(kinds) and all(issubclass(kind, wanted) for kind in kinds)
+
+
+def _number(written: str) -> float | None:
+    """Return a number: a whole one with all of its digits."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(written)
+    return None
+
+
+def _time(written: str) -> np.datetime64 | None:
+    """Return a time; one without a zone is in UTC, as the times of a column with zones are compared."""
+    with suppress(ValueError):
+        return np.datetime64(_in_utc(datetime.fromisoformat(written)), "us")
+    return None
+
+
+def _in_utc(time: date) -> date:
+    if isinstance(time, datetime) and time.tzinfo is not None:
+        return time.astimezone(UTC).replace(tzinfo=None)
+    return time

@@ -35,6 +35,27 @@ def test_a_distribution_is_that_of_its_values(name, kind):
     np.testing.assert_allclose(known.counted(edges), np.bincount(inner, minlength=4), atol=1 if error else 0)
 
 
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.95, 1.0])
+def test_a_quantile_lies_between_the_values_next_to_it(name, share):
+    # However few people there are: of two, the median is between them.
+    expected = np.quantile(SETS[name], share)
+    assert Sketch.of(SETS[name]).quantile(share) == pytest.approx(expected, rel=2.1e-3)
+    assert Values.of(SETS[name]).quantile(share) == pytest.approx(expected, rel=1e-14)
+
+
+def test_whoever_is_infinitely_exposed_is_more_exposed_than_anybody_else():
+    values = np.array([3.0, np.inf, 1.0, 0.0, 2.0, np.inf])
+    sketch, halves = Sketch.of(values), Sketch.of(values[:3]) + Sketch.of(values[3:])
+    for known in (Values.of(values), sketch, halves, halves + sketch):
+        size = known.count // len(values)
+        np.testing.assert_allclose(
+            known.ranked(np.arange(known.count)), np.repeat(np.sort(values), size), rtol=2.1 * Sketch.relative_error
+        )
+        assert known.mean == known.largest == known.quantile(0.9) == np.inf
+        assert known.quantile(0.4) == pytest.approx(2.0, rel=2.1 * Sketch.relative_error)
+
+
 def test_sketches_add_up():
     values = SETS["lognormal"]
     parts, whole = Sketch.of(values[:100]) + Sketch.of(values[100:]), Sketch.of(values)

@@ -123,6 +123,27 @@ def test_groups_may_be_a_feature(frame: pd.DataFrame, folder: Path, both: tuple[
     assert leak.examples.schema.names == ["person", "kind", "eta", "dfil"]
 
 
+def test_a_group_has_everybody_in_it_whatever_the_sign_of_zero(frame: pd.DataFrame, tmp_path: Path) -> None:
+    zeros = frame.assign(group=np.resize([0.0, -0.0, 1.0], len(frame)))
+    model = Ridge().fit(frame[["weight_kg", "age"]], frame["cost"])
+    memory = seepage.measure(model, frame[["weight_kg", "age"]], frame["cost"], noise_scale=0.5)
+    path = written(zeros, tmp_path / "data")
+    leak = seepage.measure(model, path, target="cost", groups="group", noise_scale=0.5, job=HERE)
+    found, expected = leak.by_group().frame.to_pandas(), memory.by_group(zeros["group"]).frame
+    assert found["count"].tolist() == expected["count"].tolist() == [160, 80]
+    np.testing.assert_allclose(found[["mean", "max"]], expected[["mean", "max"]], rtol=1e-9)
+
+
+def test_ids_may_be_the_groups(frame: pd.DataFrame, tmp_path: Path) -> None:
+    few = written(frame.iloc[:12], tmp_path / "data")
+    model = Ridge().fit(frame[["weight_kg"]].iloc[:12], frame["cost"].iloc[:12])
+    job = seepage.engines.Job(Here(), tmp_path / "out")
+    leak = seepage.measure(model, few, target="cost", ids="person", groups="person", noise_scale=0.5, job=job)
+    assert leak.examples.schema.names == ["person", "eta", "dfil"]
+    one = leak.most_exposed(1).to_pylist()[0]
+    assert leak.by_group().frame.to_pandas().set_index("group").loc[one["person"], "max"] == one["eta"]
+
+
 @pytest.mark.parametrize(
     ("model", "value", "way_out"), [(PoissonRegressor(), -1.0, "at least 0"), (GammaRegressor(), 0.0, "more than 0")]
 )
@@ -160,6 +181,40 @@ def test_files_may_differ_in_what_nobody_uses(frame: pd.DataFrame, folder: Path,
             leak.by_group(column)
     with pytest.raises(seepage.errors.InputError, match="differ in their columns"):
         seepage.engines.fit(Ridge(), path, target="cost", job=HERE)
+
+
+@pytest.mark.parametrize("short", [pa.float16(), pa.float32()])
+def test_decimals_keep_their_digits_beside_short_floats(
+    frame: pd.DataFrame, short: pa.DataType, tmp_path: Path
+) -> None:
+    amounts = [Decimal(int(age)) / 100 + 70_000 for age in frame["age"]]
+    frame = frame.assign(amount=np.array([0.5] * 80 + [float(amount) for amount in amounts[80:]]))
+    path = written(frame, tmp_path / "data")
+    for i, column in enumerate([pa.array([0.5] * 80, short), *(pa.array(amounts[at : at + 80]) for at in (80, 160))]):
+        table = pq.read_table(path / f"{i}.parquet")
+        pq.write_table(table.set_column(table.column_names.index("amount"), "amount", column), path / f"{i}.parquet")
+    model = Ridge().fit(frame[["amount", "age"]], frame["cost"])
+    memory = seepage.measure(model, frame[["amount", "age"]], frame["cost"], noise_scale=0.5)
+    leak = seepage.measure(model, path, target="cost", noise_scale=0.5, job=HERE)
+    assert leak.joint() == pytest.approx(memory.joint(), rel=1e-10)
+
+
+def test_text_may_be_held_in_any_way(frame: pd.DataFrame, both: Any, tmp_path: Path) -> None:
+    path = written(frame, tmp_path / "data")
+    coded = pa.dictionary(pa.int32(), pa.string())
+    for i, kind in enumerate([pa.string_view(), coded, pa.large_string()]):
+        table = pq.read_table(path / f"{i}.parquet")
+        for name in ("kind", "person"):
+            column = table[name].dictionary_encode().cast(kind) if kind is coded else table[name].cast(kind)
+            table = table.set_column(table.column_names.index(name), name, column)
+        pq.write_table(table, path / f"{i}.parquet")
+        assert pq.read_schema(path / f"{i}.parquet").field("kind").type == kind
+    model = mixed(Ridge()).fit(frame[FEATURES], frame["cost"])
+    leak = seepage.measure(model, path, target="cost", ids="person", groups="kind", noise_scale=0.5, job=HERE)
+    assert leak.joint({"person": ["person 3", "person 100"]}) == pytest.approx(
+        both[1].joint({"person": ["person 3", "person 100"]}), rel=1e-9
+    )
+    assert leak.by_group().frame.to_pandas()["group"].tolist() == ["x", "y", "z"]
 
 
 def test_columns_of_other_types_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from here import Here
 from people import People, write_people
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -121,6 +122,22 @@ def test_groups_by_a_column_that_was_not_named_before(people: People, summarized
     np.testing.assert_allclose(ours["mean"], theirs["mean"], **EXACT)
 
 
+def test_medians_of_few_people_are_those_of_memory(people: People, tmp_path: Path) -> None:
+    # Between two people's values there is room, and the median of four is in it.
+    few = people.frame.iloc[:8].assign(pair=list("aabbccdd"))
+    few.to_parquet(tmp_path / "few.parquet")
+    model = Ridge().fit(few[people.features], few["outcome"])
+    memory = seepage.measure(model, few[people.features], few["outcome"], noise_scale=0.1)
+    common = {"target": "outcome", "groups": "pair", "noise_scale": 0.1, "job": seepage.engines.Job(Here())}
+    leak = seepage.measure(model, tmp_path / "few.parquet", **common)
+    ours, theirs = leak.by_group().frame.to_pandas(), memory.by_group(few["pair"]).frame
+    np.testing.assert_allclose(ours["median"], theirs["median"], rtol=1e-3)
+    assert (ours["median"] / ours["max"] < 0.99).all()
+    for share in (0.5, 0.95):
+        found, expected = (each.information.distributions("examples")["eta"] for each in (leak, memory))
+        assert found.quantile(share) == pytest.approx(expected.quantile(share), rel=1e-3)
+
+
 def test_the_most_exposed_are_found_by_name(summarized: Any, whole: Any, people: People) -> None:
     ours, theirs = summarized.most_exposed(20).to_pandas(), whole.most_exposed(20)
     assert ours["person"].tolist() == theirs.index.tolist()
@@ -212,6 +229,18 @@ def test_an_output_is_never_overwritten(people: People, ridge: Ridge, tmp_path: 
     (tmp_path / "other" / "thesis.txt").write_text("precious")
     with pytest.raises(seepage.errors.InputError, match="not an empty folder"):
         measured(people, ridge, tmp_path / "other")
+
+
+def test_a_job_is_continued_only_for_the_same_numbers_that_leave(people: People, tmp_path: Path) -> None:
+    model = LinearRegression().fit(people.X, people.frame["outcome"])
+    noise = seepage.release.GaussianNoise(standard_errors=0.25)
+    alone, beside = ["coefficients"], ["coefficients", "standard errors"]
+    measured(people, model, tmp_path / "out", published=alone, noise_scale=noise)
+    with pytest.raises(seepage.errors.InputError, match="differs from this one in its standard errors"):
+        measured(people, model, tmp_path / "out", published=beside, noise_scale=noise, resume=True)
+    found = measured(people, model, tmp_path / "other", published=beside, noise_scale=noise)
+    expected = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=noise, published=beside)
+    np.testing.assert_allclose(found.examples.to_table().column("eta"), expected.examples["eta"], rtol=1e-9)
 
 
 def test_a_truncated_file_is_named(people: People, ridge: Ridge, tmp_path: Path) -> None:

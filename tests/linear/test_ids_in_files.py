@@ -104,6 +104,25 @@ def test_a_missing_id_is_refused(tmp_path):
         seepage.measure(model, tmp_path / "0.parquet", target="y", ids="id", noise_scale=1.0, job=ONE)
 
 
+@pytest.mark.parametrize("coded", [False, True])
+def test_a_number_that_is_none_names_nobody(tmp_path, coded):
+    frame, model = _write(tmp_path, range(40), "fractions")
+    # Whoever writes Arrow tables of numpy's arrays has no null for it.
+    ids = pa.array(np.where(frame.index < 38, frame["id"], np.nan))
+    assert not ids.null_count
+    held = pa.Table.from_pandas(frame.drop(columns="id"), preserve_index=False)
+    pq.write_table(held.append_column("id", ids.dictionary_encode() if coded else ids), tmp_path / "0.parquet")
+    with pytest.raises(seepage.errors.InputError, match="lacks the id of somebody"):
+        seepage.measure(model, tmp_path / "0.parquet", target="y", ids="id", noise_scale=1.0, job=ONE)
+
+
+def test_zero_is_one_id_whatever_its_sign(tmp_path):
+    frame, model = _write(tmp_path, range(40), "fractions")
+    frame.assign(id=np.where(frame.index == 7, -0.0, frame["id"])).to_parquet(tmp_path / "0.parquet")
+    with pytest.raises(seepage.errors.InputError, match=r"holds 1 ids more than once .*0\.0 names 2 rows"):
+        seepage.measure(model, tmp_path / "0.parquet", target="y", ids="id", noise_scale=1.0, job=ONE)
+
+
 def _uuids():
     # Some end in zeros, which are digits like others.
     drawn = [uuid.UUID(bytes=np.random.default_rng(i).bytes(16)) for i in range(38)]

@@ -14,6 +14,8 @@ Ranks = NDArray[np.integer] | Array
 
 _RELATIVE_ERROR = 1e-3
 _LOG_WIDTH = float(np.log((1 + _RELATIVE_ERROR) / (1 - _RELATIVE_ERROR)))
+# A logarithm beyond that of every number: the bucket of those who are infinitely exposed.
+_BEYOND = 710.0
 # Beyond this many people a mean is normal to more digits than its interval has.
 _DRAWN_ONE_BY_ONE = 500
 
@@ -38,9 +40,12 @@ class Distribution(ABC):
         """The standard deviation."""
         return float(np.sqrt(self.squares / self.count))
 
-    @abstractmethod
     def quantile(self, share: float) -> float:
-        """Return the value that a share of people do not exceed."""
+        """Return the value that a share of people do not exceed: between the two whose ranks are next to it."""
+        place = share * (self.count - 1)
+        low, high = self.ranked(np.array([np.floor(place), np.ceil(place)])).tolist()
+        # Of people who are infinitely exposed, no difference is known.
+        return float(low if low == high else low + (place - np.floor(place)) * (high - low))
 
     @abstractmethod
     def ranked(self, ranks: Ranks) -> Array:
@@ -93,7 +98,8 @@ class Values(Distribution):
         return cls(*_moments(values), values)
 
     def quantile(self, share: float) -> float:
-        return float(np.quantile(self.values, share))
+        # Without sorting all of them, where that can be.
+        return float(np.quantile(self.values, share)) if self.largest < np.inf else super().quantile(share)
 
     @cached_property
     def _ascending(self) -> Array:
@@ -129,7 +135,7 @@ class Sketch(Distribution):
     def of(cls, values: Array) -> "Sketch":
         """Return the sketch of an array."""
         positive = values[values > 0] if values.size and values.min() <= 0 else values
-        index = np.ceil(np.log(positive) / _LOG_WIDTH).astype(np.int64)
+        index = np.ceil(np.minimum(np.log(positive), _BEYOND) / _LOG_WIDTH).astype(np.int64)
         first = int(index.min(initial=0))
         if index.size and int(index.max()) - first < 16 * index.size + 1024:
             tally = np.bincount(index - first)
@@ -144,10 +150,12 @@ class Sketch(Distribution):
         counts = np.zeros(len(buckets), dtype=np.int64)
         np.add.at(counts, index, np.concatenate([self.counts, other.counts]))
         # Chan, Golub and LeVeque (1983): nothing cancels however alike the values are.
-        count, gap = self.count + other.count, other.mean - self.mean
+        count = self.count + other.count
+        endless = max(self.mean, other.mean) == np.inf
+        gap = np.nan if endless else other.mean - self.mean
         return Sketch(
             count=count,
-            mean=self.mean + gap * other.count / count,
+            mean=np.inf if endless else self.mean + gap * other.count / count,
             squares=self.squares + other.squares + gap**2 * self.count * other.count / count,
             smallest=min(self.smallest, other.smallest),
             largest=max(self.largest, other.largest),
@@ -156,12 +164,10 @@ class Sketch(Distribution):
             counts=counts,
         )
 
-    def quantile(self, share: float) -> float:
-        return float(self.ranked(np.floor(np.array(share * (self.count - 1)))))
-
     def ranked(self, ranks: Ranks) -> Array:
         # The middle of a bucket, in the sense that both its ends are equally far in relative terms.
-        middles = 2 * np.exp(self.buckets * _LOG_WIDTH) / (1 + np.exp(_LOG_WIDTH))
+        with np.errstate(over="ignore"):
+            middles = 2 * np.exp(self.buckets * _LOG_WIDTH) / (1 + np.exp(_LOG_WIDTH))
         values = np.concatenate([[0.0], middles])
         reached = np.cumsum(np.concatenate([[self.zeros], self.counts]))
         found = values[np.searchsorted(reached, ranks, side="right").clip(0, len(values) - 1)]

@@ -87,11 +87,14 @@ def united(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     """Return a type that holds the values of all of these, if there is one."""
     kinds = list(dict.fromkeys(kinds))
     if len(kinds) > 1:
-        kinds = list(dict.fromkeys(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds))
+        kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+        # A view is another way to hold the same.
+        kinds = list(dict.fromkeys(read_as(kind) if _is_view(kind) else kind for kind in kinds))
     if len(kinds) > 1 and any(pa.types.is_decimal(kind) for kind in kinds):
-        # Arrow's own choice has no room for all whole numbers.
+        # Arrow's own choice has no room for all whole numbers, and beside short floats none for the digits of decimals.
         scale = max(kind.scale for kind in kinds if pa.types.is_decimal(kind))
-        kinds = [pa.decimal128(38, scale) if _is_exact(kind) else kind for kind in kinds]
+        exact = pa.float64() if any(map(pa.types.is_floating, kinds)) else pa.decimal128(38, scale)
+        kinds = [exact if _is_exact(kind) else kind for kind in kinds]
     try:
         whole = pa.unify_schemas([pa.schema([("", kind)]) for kind in kinds], promote_options="permissive")
     except pa.ArrowTypeError:
@@ -105,6 +108,10 @@ def read_as(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     is_bytes = pa.types.is_fixed_size_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
     return pa.binary() if is_bytes else kind
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
 
 
 def _is_exact(kind: pa.DataType) -> bool:

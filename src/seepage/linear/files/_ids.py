@@ -150,12 +150,15 @@ class Comparing:
 
 def hashed(ids: pa.Array, column: str) -> Hashes:
     """Return 64 bits for each id, the same for the same id in every process."""
-    if ids.null_count:
-        raise InputError(f"The column {column!r} lacks the id of somebody. Give every row one.")
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
-    if pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type):
+    real = pa.types.is_floating(ids.type)
+    if ids.null_count or (real and np.isnan(ids.to_numpy()).any()):
+        raise InputError(f"The column {column!r} lacks the id of somebody. Give every row one.")
+    if pa.types.is_integer(ids.type) or real:
         values = ids.to_numpy(zero_copy_only=False)
+        # Zero has two forms, and is one id.
+        values = values + 0.0 if real else values
         return _mixed(np.ascontiguousarray(values).astype(values.dtype.kind + "8").view(np.uint64))
     try:
         text = ids.cast(pa.large_string() if not pa.types.is_binary(ids.type) else pa.large_binary())

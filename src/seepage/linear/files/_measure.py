@@ -37,6 +37,8 @@ def measure_files(
         note = {
             **job_of(fit, rows.files, roles),
             "noise": noted(question.noise),
+            # Which of the parameters leave is told by the model.
+            "standard errors": fit.errors,
             "public_label": question.public_label,
             "attributes": None if question.attributes is None else list(question.attributes),
             "public_preprocessing": list(question.public_preprocessing),

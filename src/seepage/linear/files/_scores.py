@@ -127,7 +127,10 @@ class Scores:
                 f"The column {column!r} lacks a group for somebody. Give the people without a group a name."
             )
         coded = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
-        names, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
+        # Different for Arrow, some are one group all the same: zero has a sign there.
+        names: dict[Hashable, int] = {}
+        place = [names.setdefault(name, len(names)) for name in coded.dictionary.to_pylist()]
+        codes = np.array(place, dtype=np.intp)[coded.indices.to_numpy()]
         # Sixteen bits sort in linear time.
         order = np.argsort(codes.astype(np.int16) if len(names) < 2**15 else codes, kind="stable")
         parts = np.split(values[order], np.cumsum(np.bincount(codes, minlength=len(names)))[:-1])

@@ -100,7 +100,8 @@ class SourceInFiles(Source[FileRows]):
             return self.engine.total(OverRun(Tallying(self.files.store, self.roles, classifier)), runs, watch)
 
     def rows(self, reading: Reading, batch_size: int) -> FileRows:
-        named = (self.roles.ids, self.roles.groups)
+        # One column may be both.
+        named = dict.fromkeys((self.roles.ids, self.roles.groups))
         kept = tuple(self.files.schema.field(name) for name in named if name is not None)
         # Preprocessing looks its columns up in a data frame.
         by_name = self.by_name and reading.preprocess is not None
