@@ -104,6 +104,17 @@ class Scaled(nn.Module):
         return self.a(torch.tanh(x * self.s))
 
 
+class Gated(nn.Module):
+    """A parameter that is a single number."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.g, self.c = nn.Linear(6, 8), nn.Parameter(torch.tensor(0.7)), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.a(x) * self.g))
+
+
 class Transformer(nn.Module):
     """Class token and positions are parameters of the network itself, as is usual."""
 
@@ -170,6 +181,7 @@ NETWORKS = {
     "RNN": (lambda: Recurrent(DPRNN), SEQUENCES),
     "convolution over sequences": (OneDimensional, SEQUENCES),
     "a parameter of the network itself": (Scaled, ROWS),
+    "a single number of the network itself": (Gated, ROWS),
     "class token and positions": (Transformer, ROWS),
     "low-rank layers": (
         lambda: nn.Sequential(LowRank(nn.Linear(6, 8), True), nn.Tanh(), LowRank(nn.Linear(8, 3), True)), ROWS,
@@ -204,7 +216,16 @@ def test_padding_that_opacus_takes_for_zeros_is_refused():
         Watched(Convolutional, TensorDataset(IMAGES, CLASSES), nn.CrossEntropyLoss())
 
 
-@pytest.mark.parametrize("name", ["perceptron", "convolutions, group norm", "LSTM", "class token and positions"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "perceptron",
+        "convolutions, group norm",
+        "LSTM",
+        "a single number of the network itself",
+        "class token and positions",
+    ],
+)
 def test_with_smooth_clipping(name):
     make, x = NETWORKS[name]
     run = Watched(

@@ -46,6 +46,28 @@ def test_matrices_are_those_of_the_explicit_jacobian(name, bound, clipping, rate
     np.testing.assert_allclose(step.dfil, np.sqrt(np.einsum("nvv->n", expected) / x[0].numel()), rtol=1e-6)
 
 
+def test_a_private_label_of_one_number_counts_among_the_values():
+    """A regression whose labels are a vector, and whose outputs are one."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1), nn.Flatten(0)).double()
+    x, y = torch.randn(4, 2).double(), torch.randn(4).double()
+    mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=0.8)
+    step = step_information(model, nn.MSELoss(), (x, y), mechanism=mechanism, label="private")
+
+    class Joint(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, both):
+            return self.inner(both[:, :2]) - both[:, 2]
+
+    joint = torch.cat([x, y[:, None]], 1)
+    examples = explicit.published(Joint(), lambda out, _: out.square().mean(), joint, y, "hard", 0.8)
+    expected = np.stack([explicit.information(e, mechanism.noise_scale).numpy() for e in examples])
+    np.testing.assert_allclose(step.matrices, expected, rtol=1e-9, atol=1e-12 * expected.max())
+
+
 def test_random_directions_estimate_the_trace_with_the_error_that_they_say():
     model, x, y = build("linear")
     mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=0.3)

@@ -28,6 +28,7 @@ from seepage.network._categories import Category, apart
 from seepage.network._checks import undisturbed
 from seepage.network._composites import Composites
 from seepage.network._directions import Directions
+from seepage.network._ghost import in_rows
 from seepage.network._look import look
 from seepage.network._losses import Loss
 from seepage.network._names import Ids, NetworkNames
@@ -336,7 +337,7 @@ def _real(probe: Probe, shapes: Mapping[str, tuple[int, ...]], people: int) -> T
     for name, shape in shapes.items():
         mask = probe.carrier.masks.get(name)
         whole = torch.ones(people, *shape, dtype=torch.float64)
-        parts.append((whole if mask is None else whole * mask.cpu().unsqueeze(-1)).flatten(1))
+        parts.append(in_rows(whole if mask is None else whole * mask.cpu().unsqueeze(-1)))
     return torch.cat(parts, 1)
 
 
