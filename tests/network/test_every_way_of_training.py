@@ -160,6 +160,37 @@ class Frozen(nn.Module):
         return self.head(found.detach() if "detach" in self.how else found)
 
 
+@pytest.mark.filterwarnings("ignore:The model has kinks")
+def test_a_frozen_backbone_with_batch_norm_in_evaluation_is_seen_through():
+    """As it is fine-tuned: in training mode but for its batch norm, of which nothing is trained."""
+
+    class Backbone(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 5)).requires_grad_(
+                False
+            )
+            self.head = nn.Linear(5, 3)
+            generator = torch.Generator().manual_seed(1)
+            self.body[1].running_mean.copy_(torch.randn(8, generator=generator))
+            self.body[1].running_var.copy_(torch.rand(8, generator=generator) + 0.5)
+            self.train()
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+        def train(self, mode=True):
+            super().train(mode)
+            self.body[1].eval()
+            return self
+
+    run = Watched(Backbone, DATA, LOSS, epochs=2)
+    run.train().check(CROSS_ENTROPY)
+    run.model.body[1].train()
+    with pytest.raises(seepage.errors.UnsupportedError, match="again after each train"):
+        run.train()
+
+
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 @pytest.mark.parametrize("how", ["plain", "no_grad", "no_grad, detach", "detach", "data"])
 def test_a_frozen_backbone_is_seen_through(how, mode):

@@ -101,6 +101,7 @@ class Visiting:
         """Compare a few people's gradients and derivatives with plain ones."""
         assert self.records is not None
         fetch, probe, known, rows = self.records.fetch, self.probe, self.known, self.first
+        _layers.check(self.model)
         ones = [fetch([row]) for row in rows]
         known.random_data |= _checks.is_random(fetch, rows)
         known.random_network |= _checks.draws_masks(probe, ones[0])
