@@ -61,6 +61,9 @@ LOSSES = {
     ),
     "Poisson": (nn.PoissonNLLLoss(), F.poisson_nll_loss, NUMBERS.abs(), {}),
     "of one's own making": (Focal(), Focal(), Y, {}),
+    "a sum of one's own making": (
+        lambda o, y: F.cross_entropy(o, y, reduction="sum"), F.cross_entropy, Y, SUM,
+    ),
     "of one's own making, partly detached": (Focal(True), Focal(True), Y, {}),
 }  # fmt: skip
 
@@ -76,8 +79,39 @@ def test_losses(name):
     "loss", [nn.CrossEntropyLoss(weight=WEIGHT), nn.CrossEntropyLoss(ignore_index=2)], ids=["weights", "ignored"]
 )
 def test_a_mean_over_the_batch_that_is_nobody_s_is_refused(loss):
-    with pytest.raises(seepage.errors.InputError, match="weighted mean over the batch"):
+    with pytest.raises(seepage.errors.InputError, match="what one adds depends on the others"):
         Watched(Perceptron, DATA, loss).train()
+
+
+def test_a_weighted_mean_that_the_accountant_was_not_told_of_is_refused():
+    with pytest.raises(seepage.errors.InputError, match="weighted mean over the batch"):
+        Watched(Perceptron, DATA, nn.CrossEntropyLoss(weight=WEIGHT), told=LOSS).train()
+
+
+class Squeezed(nn.Module):
+    """One output, whose axis is dropped: of one person alone, that of people too."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, x):
+        return self.inner(x).squeeze()
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "function"),
+    [
+        (nn.BCEWithLogitsLoss(), BITS[:, 0], F.binary_cross_entropy_with_logits),
+        (nn.MSELoss(), NUMBERS[:, 0], F.mse_loss),
+    ],
+    ids=["bits", "numbers"],
+)
+def test_outputs_that_lose_the_axis_of_people_where_there_is_one(loss, target, function):
+    run = Watched(
+        Squeezed, TensorDataset(X, target), loss, epochs=2, sampling={"shuffle": True}, poisson_sampling=False
+    )
+    run.train().check(differences.plain(lambda output, target: function(output.reshape(1), target)))
 
 
 def stepping(loss):

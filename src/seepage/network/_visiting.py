@@ -17,7 +17,7 @@ from seepage.network._schedule import State, split
 
 # Numbers that layers put out in one pass of a visit, at most, where it holds more than half a batch of training.
 _HELD = 2**20
-# People whose private integers are exchanged, to see what a network makes of them.
+# People of whom the loss is taken together and one by one, and whose private integers are exchanged.
 _COMPARED = 32
 
 
@@ -109,9 +109,11 @@ class Visiting:
             together, batch = next(self.records.alike(np.asarray(rows, dtype=np.int64)))
             if not known.random_data:
                 _checks.check_alone(probe, batch, fetch([int(together[0])]))
+        alike = self.records.alike(np.arange(min(_COMPARED, len(self.records.items))))
+        several = max(alike, key=lambda group: len(group[0]))[1]
+        probe.check_loss(several)
         if probe.private:
-            alike = self.records.alike(np.arange(min(_COMPARED, len(self.records.items))))
-            _checks.check_tokens(probe, max(alike, key=lambda group: len(group[0]))[1])
+            _checks.check_tokens(probe, several)
         _checks.check_tangents(self.model, probe, ones, known.random_network)
         probe.carrier.follow(self.model)
 
