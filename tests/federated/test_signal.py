@@ -65,6 +65,20 @@ def test_information_of_each_layer_is_the_squared_jacobian(network, examples, no
     np.testing.assert_array_equal(found.upper, found.information)
 
 
+def test_people_of_one_number_are_a_vector_or_a_column(network, examples):
+    class Vector(clients.Net):
+        def forward(self, x):
+            return super().forward(x.unsqueeze(1))
+
+    network, (x, y) = clients.Net().double(), examples
+    plan = clients.training(max_grad_norm=0.2, noise_multiplier=0.0, batch_size=COUNT)
+    vector = Vector().double()
+    vector.load_state_dict(network.state_dict())
+    found, expected = measured(vector, (x[:, 0], y), plan), measured(network, (x[:, :1], y), plan)
+    np.testing.assert_allclose(found.information, expected.information, rtol=1e-12)
+    np.testing.assert_allclose(found.susceptibility, expected.susceptibility, rtol=1e-12)
+
+
 class Wide(clients.Net):
     """More values than are moved one by one; frozen in front, all of them move its gradient in one way."""
 

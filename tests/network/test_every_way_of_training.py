@@ -61,6 +61,9 @@ LOSSES = {
     ),
     "Poisson": (nn.PoissonNLLLoss(), F.poisson_nll_loss, NUMBERS.abs(), {}),
     "of one's own making": (Focal(), Focal(), Y, {}),
+    "a sum of one's own making": (
+        lambda o, y: F.cross_entropy(o, y, reduction="sum"), F.cross_entropy, Y, SUM,
+    ),
     "of one's own making, partly detached": (Focal(True), Focal(True), Y, {}),
 }  # fmt: skip
 
@@ -76,8 +79,39 @@ def test_losses(name):
     "loss", [nn.CrossEntropyLoss(weight=WEIGHT), nn.CrossEntropyLoss(ignore_index=2)], ids=["weights", "ignored"]
 )
 def test_a_mean_over_the_batch_that_is_nobody_s_is_refused(loss):
-    with pytest.raises(seepage.errors.InputError, match="weighted mean over the batch"):
+    with pytest.raises(seepage.errors.InputError, match="what one adds depends on the others"):
         Watched(Perceptron, DATA, loss).train()
+
+
+def test_a_weighted_mean_that_the_accountant_was_not_told_of_is_refused():
+    with pytest.raises(seepage.errors.InputError, match="weighted mean over the batch"):
+        Watched(Perceptron, DATA, nn.CrossEntropyLoss(weight=WEIGHT), told=LOSS).train()
+
+
+class Squeezed(nn.Module):
+    """One output, whose axis is dropped: of one person alone, that of people too."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, x):
+        return self.inner(x).squeeze()
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "function"),
+    [
+        (nn.BCEWithLogitsLoss(), BITS[:, 0], F.binary_cross_entropy_with_logits),
+        (nn.MSELoss(), NUMBERS[:, 0], F.mse_loss),
+    ],
+    ids=["bits", "numbers"],
+)
+def test_outputs_that_lose_the_axis_of_people_where_there_is_one(loss, target, function):
+    run = Watched(
+        Squeezed, TensorDataset(X, target), loss, epochs=2, sampling={"shuffle": True}, poisson_sampling=False
+    )
+    run.train().check(differences.plain(lambda output, target: function(output.reshape(1), target)))
 
 
 def stepping(loss):
@@ -158,6 +192,37 @@ class Frozen(nn.Module):
         if self.how == "data":
             return self.head(found.data)
         return self.head(found.detach() if "detach" in self.how else found)
+
+
+@pytest.mark.filterwarnings("ignore:The model has kinks")
+def test_a_frozen_backbone_with_batch_norm_in_evaluation_is_seen_through():
+    """As it is fine-tuned: in training mode but for its batch norm, of which nothing is trained."""
+
+    class Backbone(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 5)).requires_grad_(
+                False
+            )
+            self.head = nn.Linear(5, 3)
+            generator = torch.Generator().manual_seed(1)
+            self.body[1].running_mean.copy_(torch.randn(8, generator=generator))
+            self.body[1].running_var.copy_(torch.rand(8, generator=generator) + 0.5)
+            self.train()
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+        def train(self, mode=True):
+            super().train(mode)
+            self.body[1].eval()
+            return self
+
+    run = Watched(Backbone, DATA, LOSS, epochs=2)
+    run.train().check(CROSS_ENTROPY)
+    run.model.body[1].train()
+    with pytest.raises(seepage.errors.UnsupportedError, match="again after each train"):
+        run.train()
 
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])

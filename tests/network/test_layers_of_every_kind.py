@@ -1,6 +1,7 @@
 """Visits to people in real training with Opacus, against finite differences: networks of every kind."""
 
 import differences
+import numpy as np
 import pytest
 import torch
 from differences import Perceptron, Watched
@@ -104,6 +105,17 @@ class Scaled(nn.Module):
         return self.a(torch.tanh(x * self.s))
 
 
+class Gated(nn.Module):
+    """A parameter that is a single number."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.g, self.c = nn.Linear(6, 8), nn.Parameter(torch.tensor(0.7)), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.a(x) * self.g))
+
+
 class Transformer(nn.Module):
     """Class token and positions are parameters of the network itself, as is usual."""
 
@@ -116,6 +128,20 @@ class Transformer(nn.Module):
         h = self.embed(x.reshape(len(x), 3, 2))
         h = torch.cat([self.token.expand(len(x), -1, -1), h], 1) + self.position
         return self.c(torch.tanh(self.f(h)).mean(1))
+
+
+class Encoded(nn.Module):
+    """A head behind PyTorch's own encoder, which is not trained and looks back only."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, activation="gelu", batch_first=True)
+        self.body = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).requires_grad_(False)
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, x):
+        order = nn.Transformer.generate_square_subsequent_mask(x.shape[1], dtype=x.dtype)
+        return self.head(self.body(x, mask=order, is_causal=True).mean(1))
 
 
 class LowRank(nn.Module):
@@ -170,7 +196,9 @@ NETWORKS = {
     "RNN": (lambda: Recurrent(DPRNN), SEQUENCES),
     "convolution over sequences": (OneDimensional, SEQUENCES),
     "a parameter of the network itself": (Scaled, ROWS),
+    "a single number of the network itself": (Gated, ROWS),
     "class token and positions": (Transformer, ROWS),
+    "behind a frozen encoder": (Encoded, SEQUENCES),
     "low-rank layers": (
         lambda: nn.Sequential(LowRank(nn.Linear(6, 8), True), nn.Tanh(), LowRank(nn.Linear(8, 3), True)), ROWS,
     ),
@@ -199,12 +227,37 @@ def test_a_visit_finds_what_finite_differences_find(name, mode):
     run.train().check(CROSS_ENTROPY)
 
 
+def test_a_whole_encoder_of_pytorch_in_one_step():
+    """All of it trained, which Opacus does not do."""
+    torch.manual_seed(0)
+    model = Encoded().double().requires_grad_(True)
+    few, classes = SEQUENCES[:2], CLASSES[:2]
+    mechanism = Mechanism(noise_multiplier=0.9, max_grad_norm=0.5)
+    step = seepage.network.step_information(
+        model, nn.CrossEntropyLoss(), (few, classes), mechanism=mechanism, label="public"
+    )
+    for i in range(2):
+        record = [few[i : i + 1], classes[i : i + 1]]
+        moves = torch.eye(few[0].numel()).double().view(-1, 1, 1, *few.shape[1:])
+        each = differences.information(model, CROSS_ENTROPY, record[:1], record, moves, bound=0.5, scale=0.45)
+        assert np.diag(step.matrices[i]) == pytest.approx(each, rel=1e-6)
+
+
 def test_padding_that_opacus_takes_for_zeros_is_refused():
     with pytest.raises(seepage.errors.UnsupportedError, match="reflect"):
         Watched(Convolutional, TensorDataset(IMAGES, CLASSES), nn.CrossEntropyLoss())
 
 
-@pytest.mark.parametrize("name", ["perceptron", "convolutions, group norm", "LSTM", "class token and positions"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "perceptron",
+        "convolutions, group norm",
+        "LSTM",
+        "a single number of the network itself",
+        "class token and positions",
+    ],
+)
 def test_with_smooth_clipping(name):
     make, x = NETWORKS[name]
     run = Watched(

@@ -49,7 +49,7 @@ def test_each_direction_gives_away_what_the_explicit_jacobian_says(name, bound, 
     # What networks with parameters of their own beside layers take: everything at once.
     probe._whole = probe._whole or whole
     for j in range(0, x[0].numel(), 1 + x[0].numel() // 6):
-        direction = torch.zeros_like(x).flatten(1)
+        direction = torch.zeros_like(x).reshape(len(x), -1)
         direction[:, j] = 1
         products = probe.products((x, y), lambda _, values, w=direction: w.view_as(values))
         value, unamplified = mechanism.information(products)

@@ -68,6 +68,26 @@ def test_a_private_label_that_is_a_number_has_a_spread_too():
     assert leak.information.variances()["label"] == pytest.approx(float(y.var(correction=0)), rel=1e-2)
 
 
+def test_people_and_labels_of_one_number_are_vectors_or_columns():
+    """The same network and the same numbers, whichever way they are given."""
+    x, y = X[:, 0], X[:, 0].sin()
+
+    class Vector(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(1, 1).double()
+
+        def forward(self, x):
+            return self.inner(x.unsqueeze(1)).squeeze(1)
+
+    settings = {"loss": nn.MSELoss(), "groups": {"age": [0]}, "label": "private"}
+    vector = accounted(inputs=x, labels=y, model=Vector(), **settings)
+    column = accounted(inputs=x[:, None], labels=y[:, None], model=nn.Linear(1, 1).double(), **settings)
+    assert list(vector.variance_left()) == ["age", "label"]
+    np.testing.assert_allclose(vector.attributes[["age", "label"]], column.attributes[["age", "label"]], rtol=1e-9)
+    np.testing.assert_allclose(vector.variance_left(), column.variance_left(), rtol=1e-9)
+
+
 def test_many_values_at_once_have_none():
     leak = accounted(inputs=torch.randn(40, 65).double())
     assert leak.information.variances() == {}

@@ -7,10 +7,18 @@ import torch
 from scipy.stats import norm
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
+from torch.utils.data import TensorDataset
 from zoo import ZOO, build
 
-from seepage.errors import InputError, UnansweredError
-from seepage.network import Mechanism, poisson_factors, step_information, step_success_rate
+from seepage.errors import InputError, UnansweredError, UnsupportedError
+from seepage.network import (
+    FisherAccountant,
+    Mechanism,
+    PrivateSteps,
+    poisson_factors,
+    step_information,
+    step_success_rate,
+)
 
 
 def told(mechanism, x, y, model, clipping):
@@ -44,6 +52,28 @@ def test_matrices_are_those_of_the_explicit_jacobian(name, bound, clipping, rate
     np.testing.assert_allclose(step.matrices, expected, rtol=1e-6, atol=1e-12 * np.abs(expected).max())
     np.testing.assert_allclose(step.eta, np.sqrt(np.linalg.eigvalsh(expected)[:, -1]), rtol=1e-6)
     np.testing.assert_allclose(step.dfil, np.sqrt(np.einsum("nvv->n", expected) / x[0].numel()), rtol=1e-6)
+
+
+def test_a_private_label_of_one_number_counts_among_the_values():
+    """A regression whose labels are a vector, and whose outputs are one."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1), nn.Flatten(0)).double()
+    x, y = torch.randn(4, 2).double(), torch.randn(4).double()
+    mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=0.8)
+    step = step_information(model, nn.MSELoss(), (x, y), mechanism=mechanism, label="private")
+
+    class Joint(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, both):
+            return self.inner(both[:, :2]) - both[:, 2]
+
+    joint = torch.cat([x, y[:, None]], 1)
+    examples = explicit.published(Joint(), lambda out, _: out.square().mean(), joint, y, "hard", 0.8)
+    expected = np.stack([explicit.information(e, mechanism.noise_scale).numpy() for e in examples])
+    np.testing.assert_allclose(step.matrices, expected, rtol=1e-9, atol=1e-12 * expected.max())
 
 
 def test_random_directions_estimate_the_trace_with_the_error_that_they_say():
@@ -130,6 +160,61 @@ def test_what_cannot_be_asked_is_said():
         step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public", directions=0)
     with pytest.raises(InputError, match="position"):
         step_success_rate(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, entry=1, values=[0], position=2)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_a_loss_that_has_no_second_derivative_is_refused():
+    model, x, y = build("linear")
+    signs = 2 * F.one_hot(y, 3).double() - 1
+    mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)
+    with pytest.raises(UnsupportedError, match="cannot differentiate"):
+        step_information(model, nn.SoftMarginLoss(), (x, signs), mechanism=mechanism, label="public")
+
+
+WEIGHT = torch.tensor([0.2, 1.0, 4.0]).double()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        nn.CrossEntropyLoss(weight=WEIGHT),
+        nn.CrossEntropyLoss(ignore_index=2),
+        lambda output, target: F.cross_entropy(output, target, weight=WEIGHT),
+    ],
+    ids=["weights", "ignored", "of one's own making"],
+)
+def test_a_mean_in_which_people_have_no_share_of_their_own_is_refused(loss):
+    model, x, _ = build("linear")
+    y = torch.tensor([0, 1, 2, 2, 1, 0])
+    asked = {"mechanism": Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)}
+    with pytest.raises(InputError, match="depends on the others"):
+        step_information(model, loss, (x, y), label="public", **asked)
+    with pytest.raises(InputError, match="depends on the others"):
+        step_information(model, loss, (x, y), label="public", directions=4, **asked)
+    with pytest.raises(InputError, match="depends on the others"):
+        step_success_rate(model, loss, (x, y), entry=1, values=[0, 1], **asked)
+    with pytest.raises(InputError, match="depends on the others"):
+        PrivateSteps(model=model, loss=loss, batch=(x, y), **asked).attacked([0], trials=2)
+    accountant = FisherAccountant(model, loss, ids=range(6), label="public")
+    with pytest.raises(InputError, match="depends on the others"):
+        accountant.watch(TensorDataset(x, y), steps=2)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_weights_of_classes_count_in_a_sum_and_ignored_tokens_do_not(reduction):
+    """A mean is everybody's own where nobody is ignored and weights are even."""
+    model, x, _ = build("linear")
+    y = torch.tensor([0, 1, 0, 1, 1, 0])
+    weight = WEIGHT if reduction == "sum" else torch.tensor([1.0, 1.0, 4.0]).double()
+    mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=0.3)
+    loss = nn.CrossEntropyLoss(weight=weight, ignore_index=2, reduction=reduction)
+    step = step_information(model, loss, (x, y), mechanism=mechanism, label="public")
+    each = F.cross_entropy
+    examples = explicit.published(
+        model, lambda o, t: each(o, t, weight=weight, reduction="sum"), x, y, "hard", mechanism.max_grad_norm
+    )
+    expected = np.stack([explicit.information(e, mechanism.noise_scale).numpy() for e in examples])
+    np.testing.assert_allclose(step.matrices, expected, rtol=1e-6, atol=1e-12 * np.abs(expected).max())
 
 
 def test_some_values_are_those_rows_and_columns_of_all():

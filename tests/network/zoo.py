@@ -19,6 +19,28 @@ class Scale(nn.Module):
         return torch.sin(x * self.scale)
 
 
+class Gate(nn.Module):
+    """A single number of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.level = nn.Parameter(torch.tensor(1.3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.level * x)
+
+
+class OneColumn(nn.Module):
+    """Somebody is a single number: a batch is a vector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(1, 4), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.tanh(self.first(x.unsqueeze(1))))
+
+
 class Twice(nn.Module):
     """One layer used two times, and a weight shared between two layers."""
 
@@ -105,6 +127,8 @@ ZOO: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "recurrent": (Recurrent, (3, 2)),
     "attention": (Attention, (3, 4)),
     "frozen weights": (_frozen, (5,)),
+    "a single number as a parameter": (lambda: nn.Sequential(nn.Linear(4, 5), Gate(), nn.Linear(5, 3)), (4,)),
+    "a single number as an input": (OneColumn, ()),
 }  # fmt: skip
 
 

@@ -205,7 +205,7 @@ def _susceptibility(
     for place, name in enumerate(layers):
         if name in squared:
             (slope,) = torch.autograd.grad(squared[name].sum(), moved, retain_graph=True)
-            found[:, place] = torch.linalg.vector_norm(slope.flatten(1).double(), dim=1).cpu().numpy()
+            found[:, place] = torch.linalg.vector_norm(slope.reshape(len(x), -1).double(), dim=1).cpu().numpy()
     return found
 
 
@@ -216,7 +216,7 @@ def _gaussian(generator: torch.Generator, _: str, values: Tensor) -> Tensor:
 
 
 def _single(place: int, _: str, values: Tensor) -> Tensor:
-    direction = torch.zeros_like(values).flatten(1)
+    direction = torch.zeros_like(values).reshape(len(values), -1)
     direction[:, place] = 1.0
     return forward_ad.make_dual(values.detach(), direction.view_as(values))
 

@@ -15,6 +15,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from seepage.errors import InputError, UnsupportedError
+from seepage.network._ghost import in_rows
 from seepage.network._probe import Probe
 from seepage.network._records import Batch
 from seepage.network._tokens import exchanged, paired
@@ -71,7 +72,7 @@ class Trained:
         size = max(_squared(ours) ** 0.5, 1e-12)
         if self.gradients is None:
             return float((self.sizes() - size).abs().min()) / size
-        inner = [g.flatten(1) @ o.flatten().to(g) for g, o in zip(self.gradients, ours, strict=True)]
+        inner = [in_rows(g) @ o.flatten().to(g) for g, o in zip(self.gradients, ours, strict=True)]
         nearest = int((self.sizes() ** 2 - 2 * torch.stack(inner).double().sum(0)).argmin())
         return _squared(g[nearest] - o.to(g) for g, o in zip(self.gradients, ours, strict=True)) ** 0.5 / size
 
@@ -80,7 +81,7 @@ class Trained:
         if self.gradients is None:
             assert self.norms is not None
             return self.norms.double()
-        return torch.stack([g.flatten(1).norm(dim=1).double() for g in self.gradients]).norm(dim=0)
+        return torch.stack([in_rows(g).norm(dim=1).double() for g in self.gradients]).norm(dim=0)
 
 
 def _squared(gradient: Iterable[Tensor]) -> float:

@@ -6,6 +6,7 @@ kernels; written out in elementary functions, the same values have it.
 
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -130,6 +131,14 @@ def _attention(
     return F.dropout(shares, dropout_p) @ value
 
 
+# PyTorch's own, which nn.TransformerEncoder calls, around the attention above.
+_multi_head_attention = FunctionType(
+    F.multi_head_attention_forward.__code__,
+    {**vars(F), "has_torch_function": lambda _: False, "scaled_dot_product_attention": _attention},
+    argdefs=F.multi_head_attention_forward.__defaults__,
+)
+
+
 def _detach(x: Tensor) -> Tensor:
     # No gradient goes back through it, but its value moves with the input all the same.
     value, moving = forward_ad.unpack_dual(x)
@@ -154,6 +163,7 @@ _COMPOSITES: dict[Callable[..., Any], Callable[..., Any]] = {
     F.mse_loss: _mse_loss,
     F.huber_loss: _huber_loss,
     F.scaled_dot_product_attention: _attention,
+    F.multi_head_attention_forward: _multi_head_attention,
 }
 _DETACHING = (Tensor.detach, torch.detach, Tensor.data.__get__)  # type: ignore[attr-defined]
 _COMPOSITES |= dict.fromkeys(_DETACHING, _detach)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from seepage.errors import InputError
+from seepage.network._ghost import in_rows
 from seepage.network._probe import LABEL, Direct
 
 Tensor = torch.Tensor
@@ -67,7 +68,7 @@ class Directions:
         """Return which input values belong to each group, shape (groups, values), given the shapes of one person's."""
         if self.groups is None:
             return torch.ones(1, *self.sizes(values), dtype=torch.bool)
-        return self._mask(next(shape for name, shape in values.items() if name != LABEL)).flatten(1)
+        return in_rows(self._mask(next(shape for name, shape in values.items() if name != LABEL)))
 
     def sizes(self, values: Mapping[str, tuple[int, ...]]) -> list[int]:
         """Return how many values each group has, given the shapes of one person's."""
@@ -76,7 +77,7 @@ class Directions:
         inputs = [shape for name, shape in values.items() if name != LABEL]
         if len(inputs) != 1:
             raise InputError(f"groups are of the values of one input; the network has {list(values)}.")
-        found = self._mask(inputs[0]).flatten(1).sum(1).tolist()
+        found = in_rows(self._mask(inputs[0])).sum(1).tolist()
         return [*found, math.prod(values[LABEL])] if self.private_label else found
 
     def along(self, group: int) -> Direct:
@@ -119,14 +120,15 @@ def _mask(name: str, members: object, shape: torch.Size) -> Tensor:
                 f"The group {name!r} is a mask of shape {tuple(members.shape)}, but one example's values have shape "
                 f"{tuple(shape)}."
             ) from None
-    if members.is_floating_point() or members.dim() > 1 or len(shape) != 1:
+    if members.is_floating_point() or members.dim() > 1 or len(shape) > 1:
         raise InputError(
             f"The group {name!r} must be a list of column numbers (for rows of a table) or a mask of shape "
             f"{tuple(shape)}."
         )
-    mask = torch.zeros(shape, dtype=torch.bool)
+    # Somebody with a single number has one column.
+    mask = torch.zeros(shape.numel(), dtype=torch.bool)
     try:
         mask[members.long()] = True
     except IndexError:
-        raise InputError(f"The group {name!r} names columns {members.tolist()} of {shape[0]}.") from None
-    return mask
+        raise InputError(f"The group {name!r} names columns {members.tolist()} of {len(mask)}.") from None
+    return mask.view(shape)

@@ -96,7 +96,7 @@ def squared_norm(call: Call, back: Tensor) -> Tensor:
             grouped = (x.reshape(len(b), groups, -1, b.shape[2]) for x in (b, a))
             found = found + torch.einsum("ngop,ngdp->ngod", *grouped).square().sum((1, 2, 3))
         return found
-    total = [value.flatten(1).square().sum(1) for value, _ in gradients(call, (back, torch.zeros_like(back))).values()]
+    total = [in_rows(value).square().sum(1) for value, _ in gradients(call, (back, torch.zeros_like(back))).values()]
     return torch.stack(total).sum(0)
 
 
@@ -329,4 +329,9 @@ def _or_zero(tangent: Tensor | None, value: Tensor) -> Tensor:
 
 
 def _dot(x: Tensor, y: Tensor) -> Tensor:
-    return torch.linalg.vecdot(x.flatten(1), y.flatten(1))
+    return torch.linalg.vecdot(in_rows(x), in_rows(y))
+
+
+def in_rows(x: Tensor) -> Tensor:
+    """Return one row for each example, who may have a single number."""
+    return x.flatten(1) if x.dim() > 1 else x.unsqueeze(1)

@@ -106,7 +106,7 @@ def _joined(layer: Layer, uses: dict[nn.Parameter, list[Moving]], length: int, p
     """Add up the uses of each parameter, and lay the parameters of a layer side by side."""
     found = []
     for parameter in layer.parameters:
-        added = sum((use[part].flatten(1) for use in uses.get(parameter, [])), parameter.new_zeros(()))
+        added = sum((_ghost.in_rows(use[part]) for use in uses.get(parameter, [])), parameter.new_zeros(()))
         found.append(added.expand(length, math.prod(parameter.shape)))
     return torch.cat(found, 1)
 

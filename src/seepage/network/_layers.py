@@ -68,15 +68,17 @@ def check(model: nn.Module) -> None:
     """Refuse networks whose examples are not independent of each other, and those without trained parameters."""
     for name, module in model.named_modules():
         kind = type(module).__name__
-        if isinstance(module, _MIXES_EXAMPLES):
+        if isinstance(module, _MIXES_EXAMPLES) and (module.training or module.running_mean is None):
             raise UnsupportedError(
                 f"The layer {name!r} is a {kind}: it mixes the examples of a batch, so nobody's gradient is their own. "
-                "Replace it by GroupNorm or LayerNorm (opacus.validators.ModuleValidator.fix does)."
+                "Replace it by GroupNorm or LayerNorm (opacus.validators.ModuleValidator.fix does); or use it as it "
+                "is, with requires_grad_(False) and eval(), again after each train() of the network."
             )
-        if isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats:
+        counts = isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats
+        if counts and module.training:
             raise UnsupportedError(
                 f"The layer {name!r} is a {kind} that tracks running statistics, which publish the data without "
-                "noise. Give it track_running_stats=False."
+                "noise. Give it track_running_stats=False, or eval() if it is not trained."
             )
         if isinstance(module, _FUSED_RECURRENT):
             raise UnsupportedError(

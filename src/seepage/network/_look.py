@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seepage.errors import UnsupportedError
 from seepage.network._categories import Category, GradientGaps, apart
 from seepage.network._checks import undisturbed
 from seepage.network._directions import Directions
-from seepage.network._probe import Probe, size_of
+from seepage.network._probe import Probe, differentiable, size_of
 from seepage.network._records import Batch
 from seepage.network._step import Mechanism
 
@@ -59,10 +58,8 @@ def look(
     `seed` is that of dropout, where categories are compared.
     """
     groups = range(len(directions.names))
-    try:
+    with differentiable():
         products = [[probe.products(batch, directions.along(group)) for _ in range(times)] for group in groups]
-    except NotImplementedError as error:
-        raise UnsupportedError(f"PyTorch cannot differentiate this network twice: {error}") from error
     people = size_of(batch)
     counts = probe.counts(people)
     sizes = np.tile(np.asarray(directions.sizes(probe.values), dtype=np.float64), (people, 1))

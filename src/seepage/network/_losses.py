@@ -1,6 +1,7 @@
 """The loss of each example, whatever way the loss was given."""
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
@@ -17,6 +18,7 @@ def per_example(loss: Loss, output: object, target: object, count: int) -> Tenso
 
     A loss that averages or adds up over the batch is asked not to; its own way of reducing is kept within an example.
     """
+    output = _with_axis(output, target, count)
     reduction = getattr(loss, "reduction", None)
     if isinstance(reduction, str):
         try:
@@ -41,6 +43,31 @@ def per_example(loss: Loss, output: object, target: object, count: int) -> Tenso
     if losses.dim() == 1:
         return losses
     return losses.flatten(1).sum(1) if reduction in ("sum", "batchmean") else losses.flatten(1).mean(1)
+
+
+def check_shares(loss: Loss, output: object, target: object, count: int) -> None:
+    """Refuse a loss that depends on who else is in the batch: neither the mean nor the sum of what each example has."""
+    whole = loss(_with_axis(output, target, count), target)
+    if not isinstance(whole, Tensor) or whole.dim() > 0:
+        return
+    each = per_example(loss, output, target, count).double()
+    allowed = 1e-3 if torch.finfo(whole.dtype).bits >= 32 else 3e-2
+    apart = [abs(float(whole) - float(total)) for total in (each.mean(), each.sum())]
+    size = float(each.abs().mean())
+    if math.isfinite(size) and not (apart[0] <= allowed * size or apart[1] <= allowed * size * count):
+        raise InputError(
+            f"The loss of these {count} is {float(whole):.4g}, and of each alone {float(each.mean()):.4g} on average: "
+            "what one adds depends on the others, as in a mean over classes with weights, or over tokens of which some "
+            "are ignored. Give a loss with reduction='sum' (and tell Opacus loss_reduction='sum'), or one that returns "
+            "a value for each example."
+        )
+
+
+def _with_axis(output: object, target: object, count: int) -> object:
+    """Return an output with an axis of examples: of a single example, squeeze() drops that one too."""
+    if count == 1 and isinstance(output, Tensor) and isinstance(target, Tensor) and output.dim() == target.dim() - 1:
+        return output.unsqueeze(0)
+    return output
 
 
 def _has_rows(value: object, count: int) -> TypeGuard[Tensor]:

@@ -28,10 +28,11 @@ from seepage.network._categories import Category, apart
 from seepage.network._checks import undisturbed
 from seepage.network._composites import Composites
 from seepage.network._directions import Directions
+from seepage.network._ghost import in_rows
 from seepage.network._look import look
 from seepage.network._losses import Loss
 from seepage.network._names import Ids, NetworkNames
-from seepage.network._probe import Forward, Probe, size_of, standard_forward
+from seepage.network._probe import Forward, Probe, differentiable, size_of, standard_forward
 from seepage.network._records import Batch
 from seepage.network._step import Mechanism
 from seepage.network._tokens import Private
@@ -232,10 +233,12 @@ def step_information(
     probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private", private=private)
     with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
         probe.carrier.follow(model)
+        probe.check_loss(batch)
         one = probe.functional(batch)
         moves = unit_moves(one.shapes, values)
         if directions is None and len(moves) * names.records.max() <= _FEW:
-            return _exact(probe, batch, mechanism, names, moves, seed)
+            with differentiable():
+                return _exact(probe, batch, mechanism, names, moves, seed)
         if values is not None:
             raise InputError(
                 f"values names {len(moves)} values of each record, and somebody has {names.records.max()} records: at "
@@ -336,7 +339,7 @@ def _real(probe: Probe, shapes: Mapping[str, tuple[int, ...]], people: int) -> T
     for name, shape in shapes.items():
         mask = probe.carrier.masks.get(name)
         whole = torch.ones(people, *shape, dtype=torch.float64)
-        parts.append((whole if mask is None else whole * mask.cpu().unsqueeze(-1)).flatten(1))
+        parts.append(in_rows(whole if mask is None else whole * mask.cpu().unsqueeze(-1)))
     return torch.cat(parts, 1)
 
 
@@ -396,6 +399,7 @@ def step_success_rate(
     probe = Probe(model, loss, forward=forward or standard_forward)
     with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
         probe.carrier.follow(model)
+        probe.check_loss(batch)
         found = apart(probe, batch, category, seed)
     rates = np.asarray(success_rate(np.sqrt(found.squared(mechanism))), dtype=np.float64)
     return np.where(found.truth[:, None] == np.arange(len(category.values)), np.nan, rates)

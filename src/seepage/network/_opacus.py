@@ -15,6 +15,7 @@ from torch import nn
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import _checks
 from seepage.network._clipping import SmoothClipping
+from seepage.network._ghost import in_rows
 from seepage.network._records import Loader, overheard
 from seepage.network._run import Run
 from seepage.network._sampler import PoissonSampler
@@ -312,7 +313,7 @@ class Attachment:
 
     def _clip_smoothly(self) -> None:
         optimizer = self.optimizer
-        norms = torch.stack([g.flatten(1).norm(dim=1) for g in optimizer.grad_samples], 1).norm(dim=1)
+        norms = torch.stack([in_rows(g).norm(dim=1) for g in optimizer.grad_samples], 1).norm(dim=1)
         factors = self._mechanism().rule.factor(norms)
         for parameter, gradients in zip(optimizer.params, optimizer.grad_samples, strict=True):
             _check_processed_flag(parameter.grad_sample)

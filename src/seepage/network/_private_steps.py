@@ -25,7 +25,7 @@ from seepage.network._composites import Composites
 from seepage.network._losses import Loss
 from seepage.network._names import Ids, NetworkNames
 from seepage.network._one_step import StepInformation, step_information, unit_moves
-from seepage.network._probe import Forward, Probe, size_of, standard_forward
+from seepage.network._probe import Forward, Probe, differentiable, size_of, standard_forward
 from seepage.network._records import Batch
 from seepage.network._step import Mechanism
 
@@ -168,7 +168,12 @@ class PrivateSteps:
         random = torch.Generator().manual_seed(seed)
         parts: list[tuple[Array, Array, Array]] = []
         measured: list[Array] = []
-        with undisturbed(seed), torch.autocast(unknown.basis.device.type, enabled=False), Composites():
+        with (
+            undisturbed(seed),
+            torch.autocast(unknown.basis.device.type, enabled=False),
+            Composites(),
+            differentiable(),
+        ):
             for start in range(0, trials, unknown.at_once):
                 runs = min(unknown.at_once, trials - start)
                 course = unknown.trained(runs, random)
@@ -211,6 +216,7 @@ class _Unknown:
         self.parameters = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
         probe = Probe(self.model, training.loss, forward=training.forward or standard_forward)
         with undisturbed(), Composites():
+            probe.check_loss(training.batch)
             self.one = probe.functional(training.batch)
         if len(self.one.shapes) != 1:
             raise InputError(f"values are of one input; the network has {list(self.one.shapes)}.")

@@ -1,7 +1,8 @@
 """What one direction tells of each person's gradient, at given weights: three numbers a person (eq. 8.6)."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from torch.utils.checkpoint import CheckpointError
 
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._composites import Composites
-from seepage.network._losses import Loss, per_example
+from seepage.network._losses import Loss, check_shares, per_example
 from seepage.network._records import Batch
 from seepage.network._tangents import Carrier, Move, Products, RandomLayerError
 from seepage.network._tokens import Masks, Private, masks_of
@@ -69,6 +70,15 @@ def size_of(batch: Batch) -> int:
         if isinstance(leaf, Tensor) and leaf.dim() > 0:
             return len(leaf)
     raise InputError(f"A batch ({type(batch).__name__}) holds no tensor: nobody knows how many people are in it.")
+
+
+@contextmanager
+def differentiable() -> Iterator[None]:
+    """Say what PyTorch has no derivative of."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise UnsupportedError(f"PyTorch cannot differentiate this network twice: {error}") from error
 
 
 class Probe:
@@ -127,6 +137,11 @@ class Probe:
                     "not train either. Turn it off: it saves memory only."
                 ) from None
         return list(found)
+
+    @torch.no_grad()
+    def check_loss(self, batch: Batch) -> None:
+        """Refuse a loss of which nobody has a share of their own."""
+        check_shares(self.loss, *self.forward(self.carrier.network, batch), size_of(batch))
 
     def counts(self, people: int) -> dict[str, NDArray[np.float64]]:
         """Return how many private values each person of the last batch has, padding left out, by name."""

@@ -81,7 +81,8 @@ def layer_sensitivity(
     frame : data frame
         One row a layer, in the order of the network: `name`, `type`, `parameters`, `sensitivity` and
         `standard_error`, which is that of the mean over examples. A layer whose gradient is constant has
-        sensitivity 0. A parameter that several layers share counts with the first.
+        sensitivity 0, and one of a single number, which has no range, NaN. A parameter that several layers share
+        counts with the first.
 
     Examples
     --------
@@ -102,6 +103,8 @@ def layer_sensitivity(
         psi = {"fro": np.sqrt(sizes), "l1": sizes, "max": np.ones_like(sizes)}[norm]
         # A gradient without a range is that of a dead layer: it tells nothing, and does not divide by zero.
         values = np.divide(values, ranges * psi, out=np.zeros_like(values), where=ranges > 0)
+        # One number has no range, and moves all the same.
+        values[:, [layer.size == 1 for layer in layers]] = np.nan
     count = len(values)
     spread = values.std(axis=0, ddof=1) / math.sqrt(count) if count > 1 else np.full(len(layers), np.nan)
     columns = {

@@ -6,6 +6,7 @@ import torch
 from seepage.meaning import EmpiricalPrior
 from seepage.network import _checks
 from seepage.network._directions import Directions
+from seepage.network._ghost import in_rows
 from seepage.network._probe import LABEL, Probe
 from seepage.network._records import BatchRecords, Rows
 
@@ -41,7 +42,7 @@ def spreads_of(probe: Probe, records: BatchRecords, directions: Directions, rows
 
 def _by_group(values: dict[str, Tensor], directions: Directions) -> dict[str, Tensor]:
     """Return the values of each group, shape (records, values of the group)."""
-    flat = {name: held.flatten(1) if held.dim() > 1 else held.unsqueeze(1) for name, held in values.items()}
+    flat = {name: in_rows(held) for name, held in values.items()}
     if directions.groups is None:
         return {directions.names[0]: torch.cat(list(flat.values()), 1)}
     masks = directions.columns({name: tuple(held.shape[1:]) for name, held in values.items()})

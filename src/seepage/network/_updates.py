@@ -9,6 +9,7 @@ from torch.func import functional_call, grad, vmap
 from seepage.errors import InputError
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
+from seepage.network._ghost import in_rows
 from seepage.network._losses import Loss, per_example
 from seepage.network._twin import silenced
 
@@ -128,7 +129,7 @@ class Update:
         step = max(1, _SCRATCH // sum(p.numel() for p in values.values()))
         for i in range(0, len(x), step):
             found = vmap(grad(one), in_dims=(None, 0, 0))(values, x[i : i + step], y[i : i + step])
-            squares = torch.stack([g.flatten(1).square().sum(1) for g in found.values()]).sum(0)
+            squares = torch.stack([in_rows(g).square().sum(1) for g in found.values()]).sum(0)
             # Away from zero, where the root has no slope.
             factor = rule.factor(squares.clamp(min=torch.finfo(squares.dtype).tiny).sqrt())
             for name, g in found.items():

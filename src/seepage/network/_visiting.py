@@ -20,7 +20,7 @@ _HELD = 2**20
 # The C library gives what is freed back to the system, and then waits for each page of it again, unless it has seen a
 # block of this size come and go: then it keeps up to twice as much.
 _KEPT = 31 * 2**20
-# People whose private integers are exchanged, to see what a network makes of them.
+# People of whom the loss is taken together and one by one, and whose private integers are exchanged.
 _COMPARED = 32
 
 
@@ -105,6 +105,7 @@ class Visiting:
         """Compare a few people's gradients and derivatives with plain ones."""
         assert self.records is not None
         fetch, probe, known, rows = self.records.fetch, self.probe, self.known, self.first
+        _layers.check(self.model)
         ones = [fetch([row]) for row in rows]
         known.random_data |= _checks.is_random(fetch, rows)
         known.random_network |= _checks.draws_masks(probe, ones[0])
@@ -112,9 +113,11 @@ class Visiting:
             together, batch = next(self.records.alike(np.asarray(rows, dtype=np.int64)))
             if not known.random_data:
                 _checks.check_alone(probe, batch, fetch([int(together[0])]))
+        alike = self.records.alike(np.arange(min(_COMPARED, len(self.records.items))))
+        several = max(alike, key=lambda group: len(group[0]))[1]
+        probe.check_loss(several)
         if probe.private:
-            alike = self.records.alike(np.arange(min(_COMPARED, len(self.records.items))))
-            _checks.check_tokens(probe, max(alike, key=lambda group: len(group[0]))[1])
+            _checks.check_tokens(probe, several)
         _checks.check_tangents(self.model, probe, ones, known.random_network)
         probe.carrier.follow(self.model)
 
