@@ -130,6 +130,34 @@ def test_all_runs_nothing_that_has_results_and_decides_every_verdict_from_them(f
     assert json.loads((folder / "verdicts.json").read_text()) != verdicts(RESULTS)
 
 
+def files(folder):
+    """Return what is in each file of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["all", "g22_section_4"])
+def test_a_quick_run_does_not_take_the_place_of_a_full_one(folder, monkeypatch, capsys, name):
+    before = files(folder)
+    monkeypatch.setattr("sys.argv", ["experiments", name, "--quick", "--output", str(folder)])
+    with pytest.raises(SystemExit):
+        command.main()
+    said = capsys.readouterr().err
+    assert "g22_section_4, " in f"{said.partition('full results of ')[2]}, "
+    assert "name another folder with --output" in said
+    assert files(folder) == before
+
+
+def test_a_part_of_an_experiment_does_not_take_the_place_of_the_whole(folder, monkeypatch, tmp_path):
+    before, state = files(folder), tmp_path / "state"
+    asked = ["plis", "--only", "regression-seed0", "--output", str(folder), "--state", str(state)]
+    monkeypatch.setattr("sys.argv", ["experiments", *asked])
+    with pytest.raises(SystemExit, match=r"it holds what this run does not, mnist-plain-400, .* and 10 more"):
+        command.main()
+    assert files(folder) == before
+    # Nothing was in vain: the piece is kept, and a whole run goes on from it.
+    assert [path.name for path in (state / "plis").iterdir()] == ["regression-seed0.json"]
+
+
 def test_seeds_that_are_run_later_join_the_earlier_ones_as_if_all_had_been_run_at_once():
     def summary(rows):
         pairs = [interval(column) for column in rows.T]
