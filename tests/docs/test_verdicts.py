@@ -147,6 +147,14 @@ def test_a_quick_run_does_not_take_the_place_of_a_full_one(folder, monkeypatch, 
     assert files(folder) == before
 
 
+def test_results_of_a_quick_run_decide_nothing(folder):
+    row = next(row for row in PAPERS["H21"].ROWS if row.criteria)
+    assert row.record(folder)["verdict"] == "confirmed"
+    moved_in(folder / f"{row.experiment}.json", "quick", to=True)
+    assert row.record(folder)["verdict"] == "not run"
+    assert "**not run** (these are the numbers of a quick run)" in row.line(folder)
+
+
 def test_a_part_of_an_experiment_does_not_take_the_place_of_the_whole(folder, monkeypatch, tmp_path):
     before, state = files(folder), tmp_path / "state"
     asked = ["plis", "--only", "regression-seed0", "--output", str(folder), "--state", str(state)]
