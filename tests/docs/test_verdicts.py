@@ -5,14 +5,17 @@ import importlib
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from pages import ROOT
 
 import experiments.__main__ as command
+from experiments import g22_private_sgd
 from experiments._criterion import VERDICTS, Criterion, Decision, Interval, together
 from experiments._made import mixture, settings, stored
+from experiments._result import plain, rounded
 from experiments._seeds import interval, pooled
 from experiments._table import PAPERS, RESULTS, verdicts, write
 from experiments._work import Work
@@ -178,6 +181,34 @@ def test_a_part_of_an_experiment_does_not_take_the_place_of_the_whole(folder, mo
     assert files(folder) == before
     # Nothing was in vain: the piece is kept, and a whole run goes on from it.
     assert [path.name for path in (state / "plis").iterdir()] == ["regression-seed0.json"]
+
+
+def test_the_grid_goes_on_from_the_runs_that_are_kept_and_does_none_of_them_again(data_home, monkeypatch):
+    monkeypatch.setenv("SEEPAGE_DATA", str(data_home))
+    monkeypatch.setattr(g22_private_sgd, "train", pytest.fail)
+    kept = numbers_of("g22_private_sgd")
+    work = Work("g22_private_sgd", only=("nothing more",), version=g22_private_sgd.VERSION, before=kept)
+    result = g22_private_sgd.run(quick=False, work=work)
+    assert rounded(result.numbers["runs"]) == numbers_of("g22_private_sgd")["runs"]
+    assert work.stamps == kept["made"]["pieces"]
+
+
+def test_a_run_that_went_on_takes_the_place_of_what_was_kept_of_it():
+    setting = g22_private_sgd.Setting(1.0, 0.1, 8.0)
+    longer = replace(setting, readings=(1000, 2000))
+    other = g22_private_sgd.Setting(2.0, 0.1, 8.0)
+    kept = {each.run: {"readings": [{"steps": 1000}]} for each in (setting, other)}
+    assert g22_private_sgd.left(kept, [setting, longer, other]) == [longer]
+    found = g22_private_sgd.joined(kept, {longer.key: {"readings": [{"steps": 1000}, {"steps": 2000}]}})
+    # In the order of the grid.
+    assert {key: len(run["readings"]) for key, run in found.items()} == {other.run: 1, setting.run: 2}
+    assert list(found) == [other.run, setting.run]
+
+
+def test_every_run_that_is_kept_has_a_setting_of_the_grid():
+    grid = {each.run: {**plain(each.__dict__), "readings": None} for each in g22_private_sgd.grid()}
+    for key, run in numbers_of("g22_private_sgd")["runs"].items():
+        assert {**run["setting"], "readings": None} == grid[key]
 
 
 def test_seeds_that_are_run_later_join_the_earlier_ones_as_if_all_had_been_run_at_once():
