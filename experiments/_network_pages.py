@@ -64,9 +64,7 @@ def layers(folder: Path) -> str:
 
 def _cell(values: Numbers, place: int, digits: int) -> str:
     half = values["half_width"][place]
-    return f"{values['mean'][place]:.{digits}f}" + (
-        f" ± {half:.{digits}f}" if half is not None and half == half else ""
-    )
+    return f"{values['mean'][place]:.{digits}f}" + (f" ± {half:.{digits}f}" if half is not None else "")
 
 
 def susceptible(folder: Path) -> str:

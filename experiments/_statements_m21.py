@@ -169,8 +169,8 @@ def _counted(names: list[str]) -> str:
     return ", ".join(f"{name} {count}x" for name, count in Counter(names).most_common())
 
 
-def _signed(value: float) -> str:
-    return "not defined" if value != value else f"{value:.2f}"
+def _signed(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.2f}"
 
 
 _NETWORKS = {

@@ -88,6 +88,11 @@ def test_every_result_is_of_one_version_of_its_script_at_a_commit_with_its_setti
     assert made["settings"] == settings(script)
 
 
+def test_what_is_not_a_number_is_null_which_every_reader_of_json_knows():
+    numbers = rounded({"a": np.array([np.nan, 1.23456789]), "b": {"c": float("inf")}, "d": 2})
+    assert json.dumps(numbers, allow_nan=False) == '{"a": [null, 1.23457], "b": {"c": null}, "d": 2}'
+
+
 def test_a_mixture_of_versions_is_found():
     pieces = {"a": {"version": 3, "commit": "x"}, "b": {"version": 4, "commit": "x"}}
     assert mixture({"version": 4, "pieces": pieces}) == ["version 3"]
