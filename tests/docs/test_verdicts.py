@@ -42,9 +42,7 @@ def test_every_criterion_would_decide_otherwise_if_numbers_were_others(row):
     for criterion in row.criteria:
         numbers = numbers_of(row.experiment)
         here = criterion.decide(numbers).verdict
-        assert here == "not run" or any(criterion.decide(numbers).verdict != here for _ in moved(numbers, criterion)), (
-            criterion.what
-        )
+        assert any(criterion.decide(numbers).verdict != here for _ in moved(numbers, criterion)), criterion.what
 
 
 def moved(numbers, criterion):
@@ -335,7 +333,7 @@ STATED = {
         ("a signed sketch of {:,} numbers", "m21 made settings width"),
         ("variation of weight {:g}", "plis_inversion total_variation"),
         ("signed Adam, {:,} steps", "plis_inversion steps"),
-        ("as far as {} images tell", "plis_inversion bare images"),
+        ("whether HaarPSI does, {} images do", "plis_inversion bare images"),
         ("it is {}th of", "plis_inversion bare ssim place_of_the_most_susceptible"),
         ("of {} by SSIM", "plis_inversion bare images"),
         ("{}rd by HaarPSI", "plis_inversion bare haarpsi place_of_the_most_susceptible"),
@@ -352,7 +350,7 @@ STATED = {
         ("All ten digits, {:,} people", "g22_private_sgd runs|code-sigma2-step0.1-c8-seed0|setting|people"),
         ("kept every {} steps", "g22_private_sgd made settings every"),
         ("the largest of {:,} noisy", "g22_private_sgd runs|code-sigma2-step0.1-c8-seed0|setting|people"),
-        ("of {} people drawn", "g22_private_sgd runs|code-sigma2-step0.1-c8-seed0|setting|sample"),
+        ("median, {} people drawn", "g22_private_sgd runs|code-sigma2-step0.1-c8-seed0|setting|sample"),
         ("Planes and cars, {:,} people", "g22_cifar made settings people"),
         ("batches of {} on average. A run", "g22_cifar made settings batch"),
         ("the paper has {:,} steps here", "g22_cifar made settings readings 2"),
