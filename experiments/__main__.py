@@ -1,7 +1,8 @@
 """Run an experiment by name as far as it has not been done, or all that have no results yet, and write the tables.
 
 `all` runs those experiments whose results are not among the figures, or are of another version of their script. Then it
-decides all verdicts anew from the results that are there, and writes them as data and as tables.
+decides all verdicts anew from the results that are there, and writes them as data and as tables. Results of a full run
+are never overwritten by those of a quick one, nor by a part of them.
 """
 
 import argparse
@@ -9,7 +10,7 @@ import importlib
 import time
 from pathlib import Path
 
-from experiments._made import commit, made, stored
+from experiments._made import commit, is_full, left_out, made, stored
 from experiments._work import Work
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
@@ -39,7 +40,14 @@ def main() -> None:
     )
     given = parser.parse_args()
     state = given.state or (None if given.quick else Path("results/state"))
-    for name in NAMES if given.name == "all" else [given.name]:
+    names = NAMES if given.name == "all" else [given.name]
+    full = [name for name in names if given.quick and is_full(given.output / f"{name}.json")]
+    if full:
+        parser.error(
+            f"{given.output} holds full results of {', '.join(full)}, which a quick run would overwrite: name another "
+            "folder with --output, or leave --quick out."
+        )
+    for name in names:
         start = time.perf_counter()
         script = importlib.import_module(f"experiments.{name}")
         before = stored(given.output / f"{name}.json", script, given.quick)
@@ -48,6 +56,13 @@ def main() -> None:
             continue
         work = Work(name, state, tuple(given.only), script.VERSION, commit(), before)
         result = script.run(quick=given.quick, work=work)
+        missing = [] if given.quick else left_out(before, work)
+        if missing:
+            raise SystemExit(
+                f"{given.output / f'{name}.json'} stays as it is: it holds what this run does not, {_listed(missing)}. "
+                f"What was done is kept in {state}; name another folder with --output, or leave --only out to do the "
+                "rest."
+            )
         result.numbers.update(quick=given.quick, made=made(script, work))
         written = result.save(name, given.output)
         print(f"{name} ({time.perf_counter() - start:.0f} s): {', '.join(str(path) for path in written)}")
@@ -58,6 +73,11 @@ def main() -> None:
         from experiments._table import write
 
         write(given.output)
+
+
+def _listed(names: list[str]) -> str:
+    """Return the first few of some names."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from experiments._result import rounded
-from experiments._work import Work
+from experiments._work import EARLIER, Work
 
 _ROOT = Path(__file__).parent.parent
 
@@ -41,6 +41,16 @@ def stored(path: Path, script: ModuleType, quick: bool) -> dict[str, Any]:
     made = found.get("made", {})
     same = (made.get("version"), made.get("settings"), found.get("quick")) == (script.VERSION, settings(script), quick)
     return found if same else {}
+
+
+def is_full(path: Path) -> bool:
+    """Return whether a file holds results of a run that was not a quick one."""
+    return path.exists() and not json.loads(path.read_text()).get("quick", False)
+
+
+def left_out(before: dict[str, Any], work: Work) -> list[str]:
+    """Return the pieces of an earlier result, of the same version and settings, that this one does not have."""
+    return sorted(set(before.get("made", {}).get("pieces", {})) - set(work.stamps) - {EARLIER})
 
 
 def mixture(stamp: dict[str, Any]) -> list[str]:

@@ -11,15 +11,28 @@ def private_sgd(folder: Path) -> str:
     """Return the runs of private SGD, and which of two bounds is the larger."""
     runs = json.loads((folder / "g22_private_sgd.json").read_text())["runs"]
     readings = [reading for run in runs.values() for reading in run["readings"]]
-    renyi = sum(r["renyi_floor"] > g22_private_sgd.floors(r)["kappa"]["smallest"] for r in readings)
+    floors = [g22_private_sgd.floors(reading)["kappa"] for reading in readings]
+    renyi = sum(r["renyi_floor"] > each["smallest"] for r, each in zip(readings, floors, strict=True))
+    apart = [each["median"] / each["smallest"] for each in floors]
+    few = [reading["of_few_visits"]["plain"]["median"] / reading["plain_median"] for reading in readings]
     return "\n".join(
         [
             *g22_private_sgd.table(runs),
             "",
             f"Both bounds of the last columns hold, so that the larger counts: of these {len(readings)} readings it is "
-            f"the Renyi bound in {renyi}, and the floor from the largest dFIL in {len(readings) - renyi}.",
+            f"the Renyi bound in {renyi}, and the floor from the largest dFIL in {len(readings) - renyi}. The floor of "
+            f"the median image is {min(apart):.0f} to {_thousands(max(apart))} times that of the most exposed one.",
+            "",
+            "What single visits find is skewed, so that the median over everybody, of the few visits that each has, is "
+            f"too low: floors from it would be {1 / max(few):.1f} to {1 / min(few):.0f} times as high as those from "
+            "many visits to people drawn at random.",
         ]
     )
+
+
+def _thousands(value: float) -> str:
+    """Return a number with two digits that mean something."""
+    return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def private_sgd_in_color(folder: Path) -> str:
@@ -43,8 +56,8 @@ def layers(folder: Path) -> str:
     """Return what each layer gives away."""
     parts = [
         "| data, network | layer | AUC: maxima | entries | sketch | usable information (nats), held out: forest, "
-        "logistic | in sample: forest, logistic | sensitivity over that of the layer with the largest: to the label "
-        "| to the output | to the label, psi by neurons |",
+        "logistic | in sample: forest, logistic | sensitivity over that of the layer with the largest: to the label, "
+        "psi by weights | to the output, psi by weights | to the label, psi by neurons |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, each in json.loads((folder / "m21.json").read_text()).items():
@@ -64,9 +77,7 @@ def layers(folder: Path) -> str:
 
 def _cell(values: Numbers, place: int, digits: int) -> str:
     half = values["half_width"][place]
-    return f"{values['mean'][place]:.{digits}f}" + (
-        f" ± {half:.{digits}f}" if half is not None and half == half else ""
-    )
+    return f"{values['mean'][place]:.{digits}f}" + (f" ± {half:.{digits}f}" if half is not None else "")
 
 
 def susceptible(folder: Path) -> str:

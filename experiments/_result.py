@@ -1,6 +1,7 @@
 """What an experiment returns, and how it is kept."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,15 @@ def plain(value: Any) -> Any:
 
 
 def rounded(value: Any) -> Any:
-    """Return the same as `plain` does, with numbers of six digits: more are noise in a diff."""
+    """Return the same as `plain` does, with numbers of six digits: more are noise in a diff.
+
+    What is not a number is null: JSON has no word for it, and strict readers stop at one.
+    """
     value = plain(value)
     if isinstance(value, dict):
         return {key: rounded(each) for key, each in value.items()}
     if isinstance(value, list):
         return [rounded(each) for each in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

@@ -29,8 +29,9 @@ class Row:
     """What a reader of the verdict should know."""
 
     def decisions(self, folder: Path) -> list[Decision]:
-        """Return what each criterion says of the results in a folder."""
+        """Return what each criterion says of the results in a folder; those of a quick run decide nothing."""
         numbers = _numbers(folder, self.experiment)
+        numbers = {} if numbers.get("quick") else numbers
         return [] if self.missing else [each.decide(numbers) for each in self.criteria]
 
     def record(self, folder: Path) -> Numbers:
@@ -47,6 +48,7 @@ class Row:
 
     def line(self, folder: Path) -> str:
         """Return one row of the table."""
+        quick = _numbers(folder, self.experiment).get("quick")
         command = f"`python -m experiments {self.experiment}{f' --only {self.pieces}' if self.pieces else ''}`"
         decisions = self.decisions(folder)
         try:
@@ -55,7 +57,7 @@ class Row:
             ours = ""
         asked = "; ".join(each.words for each in self.criteria)
         verdict = f"**{together(decisions)}**"
-        more = [f"needs {self.missing}"] if self.missing else []
+        more = [f"needs {self.missing}"] if self.missing else ["these are the numbers of a quick run"] if quick else []
         if len({each.verdict for each in decisions}) > 1:
             more += [
                 f"{name}: {', '.join(each.what.rstrip(',') for each in decisions if each.verdict == name)}"

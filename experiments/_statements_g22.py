@@ -12,6 +12,8 @@ SETTINGS = len(NOISES) * len(NORMS) * len(STEPS) * len(TIMES)
 _KINDS = ("without intercept", "with intercept")
 _HIGH = 0.95
 """Higher accuracies: above the one to which the paper finds that the Renyi bound says something."""
+_TESTED = 10_000
+"""Images of MNIST that accuracies are found on."""
 
 
 def renyi(numbers: Numbers) -> str:
@@ -72,8 +74,8 @@ def ran(numbers: Numbers) -> str:
     norms = ", ".join(f"{norm:g}" for norm in sorted({setting["norm"] for setting, _ in every}))
     steps = ", ".join(f"{step:g}" for step in sorted({setting["step_size"] for setting, _ in every}))
     return (
-        f"{different(numbers)} of {SETTINGS} settings, all of which the command can run (sigma {scales}; C {norms}; "
-        f"step {steps}; all on [one page](networks.md))"
+        f"{different(numbers)} of {SETTINGS} settings were run (sigma {scales}; C {norms}; step {steps}; [one "
+        "page](networks.md) has them all), and the command can run every one"
     )
 
 
@@ -82,32 +84,35 @@ def different(numbers: Numbers) -> int:
     return len({(s["noise"], s["norm"], s["step_size"], r["steps"]) for s, r in readings(numbers)})
 
 
-def named(setting: Numbers, reading: Numbers, floor: float) -> str:
-    """Return accuracy and floor of a reading, and its setting."""
+def named(setting: Numbers, reading: Numbers) -> str:
+    """Return the accuracy of a reading, and its setting."""
     where = f"sigma {setting['noise']:g}, C {setting['norm']:g}, T {reading['steps']:,}"
-    return f"{reading['test_accuracy']:.1%} at {floor:.2g} ({where})"
+    return f"{reading['test_accuracy']:.1%} ({where})"
 
 
 def crossing(numbers: Numbers, way: Callable[[Numbers], float]) -> str:
-    """Return in words the best accuracy at a floor of 1 or more, and the best floor of what is better."""
+    """Return in words the best accuracy at a floor of 1 or more, and the best floor of what is more accurate."""
     every = sorted(readings(numbers), key=lambda pair: pair[1]["test_accuracy"])
     above = [pair for pair in every if way(pair[1]) >= 1]
     best = above[-1][1]["test_accuracy"] if above else 0.0
     beyond = max((pair for pair in every if pair[1]["test_accuracy"] > best), key=lambda p: way(p[1]), default=None)
-    text = named(*above[-1], way(above[-1][1])) if above else "none is above 1"
+    text = f"{named(*above[-1])}, where it is {way(above[-1][1]):.2g}" if above else "none is above 1"
     if beyond is not None:
-        text += f"; the highest floor beyond that: {named(*beyond, way(beyond[1]))}"
+        text += f"; the highest floor of more accurate ones: {way(beyond[1]):.2g}, at {named(*beyond)}"
     return text
 
 
 def reached(way: Callable[[Numbers], float], accuracy: float) -> Callable[[Numbers], Interval]:
-    """Find the best accuracy at a floor of 1 or more: one setting is enough, that there is none takes all of them."""
+    """Find the best accuracy at a floor of 1 or more: one setting is enough, that there is none takes all of them.
+
+    Each setting was trained once; the interval is over the images that the accuracy was found on.
+    """
 
     def read(numbers: Numbers) -> Interval:
         best = max((r["test_accuracy"] for _, r in readings(numbers) if way(r) >= 1), default=0.0)
         if best <= accuracy and different(numbers) < SETTINGS:
             raise NotRunError
-        return Interval.exactly(best)
+        return Interval.share(best * _TESTED, _TESTED)
 
     return read
 
@@ -334,7 +339,13 @@ ROWS = [
         "97%",
         "g22_private_sgd",
         largest_dfil,
-        (Criterion("best accuracy at a floor of 1 or more, with kappa,", reached(with_kappa, 0.965), above=0.965),),
+        (
+            Criterion(
+                "best accuracy at a floor of 1 or more, with kappa, over test images,",
+                reached(with_kappa, 0.965),
+                above=0.965,
+            ),
+        ),
     ),
     Row(
         "figure 5",
@@ -342,7 +353,7 @@ ROWS = [
         "95%",
         "g22_private_sgd",
         renyi_sgd,
-        (Criterion("best accuracy at a bound of 1 or more", reached(bound, 0.945), above=0.945),),
+        (Criterion("best accuracy at a bound of 1 or more, over test images,", reached(bound, 0.945), above=0.945),),
     ),
     Row(
         "figure 5",

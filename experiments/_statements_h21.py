@@ -236,7 +236,8 @@ def flat(name: str, dropped: str) -> tuple[Criterion, ...]:
 def composed(numbers: Numbers) -> str:
     """Return what equal releases give away together."""
     found = of(numbers, "eta_over_that_of_one")
-    return ", ".join(f"{count} releases: {each['most']:.4f} times the eta of one" for count, each in found.items())
+    several = {count: each for count, each in found.items() if count != "1"}
+    return ", ".join(f"{count} releases: {each['most']:.4f} times the eta of one" for count, each in several.items())
 
 
 def of_four(power: int) -> Callable[[Numbers], Interval]:

@@ -165,12 +165,14 @@ def _seeds(each: Numbers) -> str:
 
 
 def _counted(names: list[str]) -> str:
-    """Return each name with how often it is there, the most frequent first."""
-    return ", ".join(f"{name} {count}x" for name, count in Counter(names).most_common())
+    """Return each name with the seeds in which it leads, the most frequent first."""
+    first, *others = Counter(names).most_common()
+    seeds = f"{first[0]} in {first[1]} {'seed' if first[1] == 1 else 'seeds'}"
+    return ", ".join([seeds, *(f"{name} in {count}" for name, count in others)])
 
 
-def _signed(value: float) -> str:
-    return "not defined" if value != value else f"{value:.2f}"
+def _signed(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.2f}"
 
 
 _NETWORKS = {

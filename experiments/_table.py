@@ -77,8 +77,9 @@ def write(folder: Path) -> None:
     """Write the verdicts as data, and the tables into those pages that are there; without them, the first one alone."""
     (folder / "verdicts.json").write_text(json.dumps(verdicts(folder), indent=1, ensure_ascii=False) + "\n")
     if not (folder / "papers.md").exists():
-        (folder / "papers.md").write_text(f"# What the papers say and what we found\n\n{statements(folder)}")
-        return
+        # With the marks between which the next run writes anew.
+        marks = "<!-- what was found -->\n<!-- end of what was found -->"
+        (folder / "papers.md").write_text(f"# What the papers say and what we found\n\n{marks}\n")
     for each in TABLES:
         if (folder / each).exists():
             (folder / each).write_text(written(each, (folder / each).read_text(), folder))

@@ -13,6 +13,8 @@ import torch
 from experiments._result import plain
 
 Piece = Callable[[], Any]
+EARLIER = "an earlier run"
+"""What a result without pieces counts as where another one goes on from it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Work:
         """Count what an earlier result is made of among what this one is made of, which holds some of it."""
         made = self.before["made"]
         own = {"version": made["version"], "commit": made["commit"]}
-        self.stamps.update({**(made["pieces"] or {"an earlier run": own}), **self.stamps})
+        self.stamps.update({**(made["pieces"] or {EARLIER: own}), **self.stamps})
 
     def say(self, text: str) -> None:
         """Tell whoever waits how far it is."""

@@ -266,10 +266,28 @@ def with_fixed_batches(done: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
+def left(before: dict[str, Any], settings: list[Setting]) -> list[Setting]:
+    """Return the settings that an earlier result does not hold: a run holds every time up to its last."""
+    last = {key: run["readings"][-1]["steps"] for key, run in before.items()}
+    return [each for each in settings if last.get(each.run, 0) < each.readings[-1]]
+
+
+def joined(before: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:
+    """Return the runs of an earlier result and new ones, in the order of the grid; of a run that went on, the longest.
+
+    Names of earlier runs are those of runs, of new ones those of pieces, which say where a run ends.
+    """
+    found = {**before, **{key.rpartition("-")[0]: each for key, each in done.items()}}
+    order = [each.run for each in grid()]
+    return dict(sorted(found.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)))
+
+
 def run(*, quick: bool, work: Work) -> Result:
-    """Train over a part of the paper's grid."""
+    """Train over a part of the paper's grid, beside the part whose results are there already."""
     warnings.simplefilter("ignore")
-    every = work.pieces({each.key: partial(train, each, work) for each in (QUICK if quick else grid())})
-    # Of a run that went on, the longest.
-    done = with_fixed_batches({key.rpartition("-")[0]: each for key, each in every.items()})
+    before = {} if quick else work.before.get("runs", {})
+    every = work.pieces({each.key: partial(train, each, work) for each in left(before, QUICK if quick else grid())})
+    if before:
+        work.keep_stamps()
+    done = with_fixed_batches(joined(before, every))
     return Result(draw_guo(done, floors, mnist("train")[0]), {"runs": done}, table(done))

@@ -249,6 +249,11 @@ def _correlation(a: list[float], b: list[float]) -> float:
     return float(np.corrcoef(a, b)[0, 1]) if np.std(a) > 0 and np.std(b) > 0 else float("nan")
 
 
+def _shown(value: float | None) -> str:
+    """Return a number as it is printed; of one seed there is no interval, which files of results hold as null."""
+    return "not known" if value is None or np.isnan(value) else f"{value:.2f}"
+
+
 def run(*, quick: bool, work: Work) -> Result:
     """Run the seeds of each setting."""
     warnings.simplefilter("ignore")
@@ -272,7 +277,7 @@ def run(*, quick: bool, work: Work) -> Result:
             )
             lines.append(f"  AUC, {kind}: {', '.join(cells)}; leads: {found['auc'][kind]['leads']}")
         lines += [
-            f"  correlation of the AUC with {key}: {value['mean']:.2f} +- {value['half_width']:.2f}"
+            f"  correlation of the AUC with {key}: {_shown(value['mean'])} +- {_shown(value['half_width'])}"
             for key, value in found["correlation_with_auc"].items()
         ]
     return Result({"": draw_layers(numbers)}, numbers, lines)

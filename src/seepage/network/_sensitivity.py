@@ -6,8 +6,9 @@ over examples of
     | J |_p / (range(g) psi),     range(g) = max g - min g,
 
 psi being the root of the number of the layer's weights for the Frobenius norm, that number for the sum of absolute
-values, and 1 for the largest. Biases are in g, and not in psi: so the paper prints it. J is never formed: columns of
-it, or random combinations of them, come from passes that carry a direction along.
+values, and 1 for the largest. Biases are in g, and not in psi. (The paper's appendix can be read as counting neurons
+of two layers instead, which for convolutions is another number.) J is never formed: columns of it, or random
+combinations of them, come from passes that carry a direction along.
 """
 
 import math
