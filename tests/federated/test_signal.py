@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import chi2
 from torch import nn
 
+from seepage.errors import InputError
 from seepage.federated import LayerPolicy, leakage_mod
 from seepage.federated._confidence import factors, looks
 from seepage.federated._signal import measure
@@ -63,6 +64,16 @@ def test_information_of_each_layer_is_the_squared_jacobian(network, examples, no
     np.testing.assert_allclose(found.information, np.array(expected), rtol=1e-10)
     # With a few values each is moved by itself: there is nothing to be unsure of.
     np.testing.assert_array_equal(found.upper, found.information)
+
+
+def test_a_mean_in_which_nobody_has_a_share_is_refused(network, examples):
+    loss = nn.CrossEntropyLoss(weight=torch.tensor([0.2, 1.0, 4.0]).double())
+    people = {"dfil": examples, "susceptibility": examples}
+    with pytest.raises(InputError, match="depends on the others"):
+        measure(
+            network, loss, [network.state_dict()], people, clients.training(), of=COUNT, probes=4, settled=anyone,
+            generator=torch.Generator(),
+        )  # fmt: skip
 
 
 def test_people_of_one_number_are_a_vector_or_a_column(network, examples):

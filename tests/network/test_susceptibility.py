@@ -34,6 +34,20 @@ def test_the_identity_and_the_bound(name, clipping, bound):
         assert found.norm()[i] <= 2 * float(example.gradient.norm()) / scale * eta * (1 + 1e-9)
 
 
+def test_a_mean_in_which_nobody_has_a_share_is_refused():
+    model, x, _ = build("linear")
+    weight = torch.tensor([0.2, 1.0, 4.0]).double()
+    with pytest.raises(seepage.errors.InputError, match="depends on the others"):
+        susceptibility(
+            model,
+            lambda output, target: F.cross_entropy(output, target, weight=weight),
+            x,
+            torch.tensor([0, 1, 2, 2, 1, 0]),
+            noise_scale=1.0,
+            max_grad_norm=1.0,
+        )
+
+
 def test_without_clipping_and_noise_it_is_that_of_the_gradient_signal():
     model, x, y = build("conv2d")
     found = susceptibility(model, F.cross_entropy, x, y, noise_scale=None, max_grad_norm=None)

@@ -141,6 +141,14 @@ def test_clipped_and_noised_updates_are_what_private_training_sends():
     assert float(torch.stack(noise).std()) == pytest.approx(3.0 * 0.2 / len(x), rel=0.05)
 
 
+@pytest.mark.parametrize("options", [{}, {"max_grad_norm": 0.2}])
+def test_what_is_sent_of_a_mean_in_which_nobody_has_a_share_is_refused(options):
+    model, x, _ = build("linear")
+    loss = nn.CrossEntropyLoss(weight=torch.tensor([0.2, 1.0, 4.0]).double())
+    with pytest.raises(seepage.errors.InputError, match="depends on the others"):
+        Update(**options).of(model, loss, x, torch.tensor([0, 1, 2, 2, 1, 0]))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -26,7 +26,7 @@ from seepage.federated._confidence import factors, looks
 from seepage.federated._training import LocalTraining
 from seepage.network import _layers
 from seepage.network._clipping import Clipping, clipping_of
-from seepage.network._losses import Loss, per_example
+from seepage.network._losses import Loss, check_shares, per_example
 from seepage.network._susceptibility import squared_norms
 from seepage.network._tangents import Carrier, Move, Products
 
@@ -97,6 +97,9 @@ def measure(
         model.load_state_dict(dict(state))
         if not _layers.is_separable(model, (people["dfil"][0][:_BATCH],), {}):
             raise UnsupportedError("The network's output for an example changes with the others in the batch.")
+        with torch.no_grad():
+            for some, labels in _batches(*people["dfil"]):
+                check_shares(loss, model(some), labels, len(some))
         carriers.append(Carrier(model))
         slopes = [_susceptibility(model, loss, *b, rule, layers) for b in _batches(*people["susceptibility"])]
         susceptibility.append(np.concatenate(slopes))

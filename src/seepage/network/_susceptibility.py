@@ -21,7 +21,7 @@ from seepage.network import _ghost, _layers
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call
-from seepage.network._losses import Loss, per_example
+from seepage.network._losses import Loss, check_shares, per_example
 from seepage.network._twin import twin
 
 Array = NDArray[np.float64]
@@ -194,7 +194,10 @@ def squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> dict[st
         tap(name, unit)
     network.requires_grad_(False)
     with torch.enable_grad(), Composites() as composites:
-        losses = per_example(loss, network(x), y, len(x))
+        output = network(x)
+        with torch.no_grad():
+            check_shares(loss, output, y, len(x))
+        losses = per_example(loss, output, y, len(x))
         for handle in handles:
             handle.remove()
         if composites.detached:

@@ -7,10 +7,11 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from seepage.errors import InputError
+from seepage.network._checks import undisturbed
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
 from seepage.network._ghost import in_rows
-from seepage.network._losses import Loss, per_example
+from seepage.network._losses import Loss, check_shares, per_example
 from seepage.network._twin import silenced
 
 Tensor = torch.Tensor
@@ -91,6 +92,9 @@ class Update:
         sent = {name: torch.zeros_like(p) for name, p in values.items()}
         if not differentiable:
             x = x.detach()
+            with silenced(model), undisturbed(), torch.no_grad():
+                counts = {name: b.clone() for name, b in model.named_buffers()}
+                check_shares(loss, functional_call(model, counts, (x,)), y, len(x))
         with silenced(model), Composites(), torch.enable_grad():
             for _ in range(self.local_steps):
                 step = self._step(model, loss, values, x, y)
