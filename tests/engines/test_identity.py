@@ -18,7 +18,7 @@ from here import Here
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage.execution.storage import Files
+from seepage.execution.storage import Files, _identity
 
 FEATURES = ["a", "b"]
 
@@ -74,13 +74,47 @@ def replace(path: Path) -> None:
     assert path.stat().st_size == size
 
 
+# What is read of a file at first: all of a small one, or less than it.
+AT_FIRST = {"it holds something else": 2**16, "it was written again": 2**8}
+
+
 @pytest.mark.parametrize("filesystem", [None, pa.fs.PyFileSystem(pa.fs.FSSpecHandler(LocalFileSystem()))])
-def test_a_file_that_is_replaced_between_passes_is_named(folder: Path, model: Ridge, filesystem: Any) -> None:
+@pytest.mark.parametrize("what", AT_FIRST)
+def test_a_file_that_is_replaced_between_passes_is_named(
+    folder: Path, model: Ridge, filesystem: Any, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_identity, "_TAIL", AT_FIRST[what])
     swap = Between(lambda: replace(folder / "3.parquet"))
-    with pytest.raises(
-        seepage.errors.InputError, match=r"3\.parquet has changed since the job began: it was written again"
-    ):
+    with pytest.raises(seepage.errors.InputError, match=rf"3\.parquet has changed since the job began: {what}"):
         measured(model, str(folder), swap, filesystem=filesystem)
+
+
+@pytest.mark.parametrize("what", AT_FIRST)
+def test_a_file_that_is_replaced_while_it_is_read_is_read_whole_or_named(
+    folder: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_identity, "_TAIL", AT_FIRST[what])
+    files = Files.of(folder)
+    before = pq.read_table(folder / "1.parquet", columns=["a"])
+    batches = files.store.read(files.units[1], ["a"], 10)
+    found = [next(batches)]
+    replace(folder / "1.parquet")
+    if what == "it was written again":
+        with pytest.raises(seepage.errors.InputError, match=rf"1\.parquet has changed since the job began: {what}"):
+            list(batches)
+        return
+    assert pa.Table.from_batches([*found, *batches]).equals(before)
+
+
+def test_a_small_file_of_the_same_size_footer_and_time_is_known_by_what_it_holds(folder: Path, model: Ridge) -> None:
+    def swap() -> None:
+        path = folder / "1.parquet"
+        before = path.stat()
+        replace(path)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    with pytest.raises(seepage.errors.InputError, match=r"1\.parquet has changed .*: it holds something else"):
+        measured(model, folder, Between(swap))
 
 
 def test_a_file_whose_time_is_set_back_is_known_by_its_footer(folder: Path, model: Ridge) -> None:

@@ -1,7 +1,8 @@
 """What a file is: its size, its footer, and when it was written or what its store calls this content.
 
 A footer says where every page is and, mostly, between which values; a store's ETag or version changes with the
-content. So a file that was replaced is noticed when it is opened, though it be of the same size.
+content. So a file that was replaced is noticed when it is opened, though it be of the same size. Of a small file, which
+is read at once, all bytes are known.
 """
 
 import hashlib
@@ -28,7 +29,8 @@ class Stamp:
     size: int
     mark: str
     """A version, an ETag, or the time of the last change."""
-    footer: str
+    digest: str
+    """A hash of the footer; of the whole file, if it is small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,8 @@ class Opened:
     source: pa.NativeFile
     metadata: pq.FileMetaData
     stamp: Stamp
+    whole: bool
+    """Whether all of it was read, and its stamp is that of what was read."""
 
     @classmethod
     def of(cls, filesystem: pa.fs.FileSystem, path: str) -> "Opened":
@@ -48,13 +52,14 @@ class Opened:
             length = int.from_bytes(tail[-_END:-4], "little") + _END
             if len(tail) < length <= size:
                 tail = source.read_at(length, size - length)
-            digest = hashlib.sha256(tail[-length:]).hexdigest()
+            whole = len(tail) == size
+            digest = hashlib.sha256(tail if whole else tail[-length:]).hexdigest()
             metadata = pq.read_metadata(pa.BufferReader(tail))
-            if len(tail) == size:
+            if whole:
                 # All of it is here: a small file is asked for once, not for each of its columns.
                 source.close()
                 source = pa.BufferReader(tail)
-        return cls(source, metadata, Stamp(size, mark, digest))
+        return cls(source, metadata, Stamp(size, mark, digest), whole)
 
 
 def check_unchanged(filesystem: pa.fs.FileSystem, path: str, stamp: Stamp, found: Stamp | None = None) -> None:
@@ -63,13 +68,13 @@ def check_unchanged(filesystem: pa.fs.FileSystem, path: str, stamp: Stamp, found
         with naming(path):
             source, size, mark = _opened(filesystem, path)
             source.close()
-        found = Stamp(size, mark, stamp.footer)
+        found = Stamp(size, mark, stamp.digest)
     if found == stamp:
         return
     if found.size != stamp.size:
         what = f"its {stamp.size} bytes are {found.size}"
-    elif found.footer != stamp.footer:
-        what = "its footer is another one"
+    elif found.digest != stamp.digest:
+        what = "it holds something else"
     else:
         what = "it was written again"
     raise InputError(

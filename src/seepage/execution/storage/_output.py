@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -29,6 +29,8 @@ class OutputFolder:
 
     filesystem: pa.fs.FileSystem
     path: str
+    new: bool = False
+    """Whether it was empty when the job began: nobody has to ask a store for what was finished earlier."""
 
     @classmethod
     def of(
@@ -55,7 +57,7 @@ class OutputFolder:
                 raise InputError(f"output={output.path!r} is not an empty folder. Name one that is, or a new one.")
             home.create_dir(f"{output.path}/{_KEPT}", recursive=True)
         output.put(f"{_KEPT}/job.json", text.encode())
-        return output
+        return replace(output, new=True)
 
     def place(self, base: str, unit: Unit, kind: str) -> str:
         """Return the name of a unit's file: like the input's below `base`, but led by the unit's position."""
@@ -63,8 +65,8 @@ class OutputFolder:
         return "/".join(part for part in (kind, folder, f"{unit.index:06d}-{name}") if part)
 
     def has(self, name: str) -> bool:
-        """Return whether a file was finished."""
-        return bool(self.filesystem.get_file_info(f"{self.path}/{name}").type == pa.fs.FileType.File)
+        """Return whether a file was finished by an earlier job."""
+        return not self.new and bool(self.filesystem.get_file_info(f"{self.path}/{name}").type == pa.fs.FileType.File)
 
     def get(self, name: str) -> bytes:
         """Return the content of a finished file."""

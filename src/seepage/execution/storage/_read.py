@@ -101,8 +101,9 @@ class FileStore:
                 # Most files hold their columns as their table does.
                 is_typed = is_plain and batch.schema.equals(wanted, check_metadata=False)
                 yield batch if is_typed else self._typed(unit, batch, places)
-        # What was read is what it was all the while.
-        check_unchanged(self.filesystem, unit.path, unit.stamp)
+        if not opened.whole:
+            # What was read is what it was all the while.
+            check_unchanged(self.filesystem, unit.path, unit.stamp)
 
     def _alive(self, unit: Unit, file: pq.ParquetFile, columns: list[str], batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows that were not deleted."""
