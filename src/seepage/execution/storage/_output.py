@@ -66,7 +66,10 @@ class OutputFolder:
 
     def has(self, name: str) -> bool:
         """Return whether a file was finished by an earlier job."""
-        return not self.new and bool(self.filesystem.get_file_info(f"{self.path}/{name}").type == pa.fs.FileType.File)
+        return not self.new and self._is_there(name)
+
+    def _is_there(self, name: str) -> bool:
+        return bool(self.filesystem.get_file_info(f"{self.path}/{name}").type == pa.fs.FileType.File)
 
     def get(self, name: str) -> bytes:
         """Return the content of a finished file."""
@@ -152,7 +155,7 @@ class OutputFolder:
         self.put(_DAMAGED, json.dumps([*self._excused(), path]).encode())
 
     def _excused(self) -> list[str]:
-        return list(json.loads(self.get(_DAMAGED))) if self.has(_DAMAGED) else []
+        return list(json.loads(self.get(_DAMAGED))) if self._is_there(_DAMAGED) else []
 
     def _check_same_job(self, earlier: Mapping[str, Any], job: Mapping[str, Any], resume: bool) -> None:
         if not resume:
