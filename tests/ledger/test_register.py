@@ -182,7 +182,7 @@ def nearby(outputs, new, few):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_comes_near_is_what_sets_say(ledger, seed, monkeypatch):
+def test_what_comes_near_is_what_sets_say(ledger, tmp_path, seed, monkeypatch):
     # So small that words are read in several steps.
     monkeypatch.setattr("seepage.ledger._register._FIRST_WORDS", 1)
     monkeypatch.setattr("seepage.ledger._register._PAIRS", 5)
@@ -204,6 +204,13 @@ def test_what_comes_near_is_what_sets_say(ledger, seed, monkeypatch):
     for few in (1, 3, 5, 9):
         wanted = nearby(outputs, new, few)
         assert {each.name for each in ledger.near(new, fewer_than=few)} == wanted, few
+    # Others of one request count like recorded ones, and are none of them.
+    others = {f"output {number}": outputs.pop(f"output {number}") for number in (6, 7)}
+    again = Ledger.create(tmp_path / "again", key=KEY, eta=1.0)
+    record(again, **outputs)
+    for few in (1, 3, 5, 9):
+        wanted = nearby(outputs | others, new, few) & outputs.keys()
+        assert {each.name for each in again.near(new, fewer_than=few, beside=others.values())} == wanted, few
     # Many outputs about the same people are no reason to read them with somebody else's.
     assert ledger.near({5000}, fewer_than=1) == ()
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import seepage
 from seepage.ledger import Ledger
@@ -22,12 +23,12 @@ def ledger(tmp_path):
     return Ledger.create(tmp_path / "ledger", key=KEY, eta=10.0)
 
 
-def request(folder, people, **filters):
+def request(folder, people, *, digits=2, **filters):
     """Write a folder of means of income, each for those whom a filter keeps, as a table in CSV."""
     folder.mkdir()
     for name, where in filters.items():
         kept = people.query(where) if where else people
-        (folder / f"{name}.csv").write_text(f"income\n{kept['income'].mean():.2f}\n")
+        (folder / f"{name}.csv").write_text(f"income\n{kept['income'].mean():.{digits}f}\n")
         said = f'where = "{where}"\n' if where else ""
         (folder / f"{name}.toml").write_text(f'of = ["income"]\nstatistics = ["mean"]\n{said}')
     return folder
@@ -67,3 +68,102 @@ def test_what_is_recorded_twice_is_once_and_pictures_are_not(people, ledger, tmp
     far = request(tmp_path / "far", people, young="age < 35")
     verdict = seepage.request.check(far, people=people, earlier=ledger)
     assert (verdict.word, len(verdict.stages)) == ("pass", 0)
+
+
+def held_against(earlier, request, people, ledger):
+    """Check a request with all that was let out, and with what a ledger finds of it, and see that both say the same."""
+    seepage.request.record(earlier, people=people, ledger=ledger)
+    whole, near = (seepage.request.check(request, people=people, earlier=each) for each in (earlier, ledger))
+    assert whole.word == near.word
+    found = [{person for finding in each.findings for person in finding.people} for each in (whole, near)]
+    assert found[0] == found[1]
+    return near, found[0]
+
+
+def tables(folder, **said):
+    """Write a folder of means and counts of income, which are made from the people."""
+    folder.mkdir()
+    for name, more in said.items():
+        (folder / f"{name}.toml").write_text(f'of = ["income"]\n{more}\n')
+    return folder
+
+
+def test_what_was_recorded_is_the_union_of_two_outputs_of_one_request(people, ledger, tmp_path):
+    may = tables(tmp_path / "may", all="", old='where = "age >= 60"')
+    june = tables(tmp_path / "june", men='where = "sex == m"', women='where = "sex == f and id != 17"')
+    verdict, found = held_against(may, june, people, ledger)
+    assert verdict.word == "fail"
+    assert 17 in found
+
+
+def test_nine_people_are_too_few_for_a_table_however_few_numbers_it_has(people, ledger, tmp_path):
+    may = request(tmp_path / "may", people, all=None)
+    june = request(tmp_path / "june", people, most="id >= 9")
+    verdict, found = held_against(may, june, people, ledger)
+    assert (verdict.word, found) == ("fail", set(range(9)))
+
+
+def regression(folder, people, where=None):
+    """Write a folder of a regression of those whose income is known, with as many digits as programs write."""
+    kept = people.query(where) if where else people
+    known = kept.dropna()
+    model = LinearRegression().fit(known[["age"]], known["income"])
+    folder.mkdir()
+    (folder / "model.csv").write_text(
+        f"term,estimate\n(Intercept),{model.intercept_:.12f}\nage,{model.coef_[0]:.12f}\n"
+    )
+    filtered = f'where = "{where}"\n' if where else ""
+    (folder / "model.toml").write_text(f'family = "gaussian"\noutcome = "income"\n{filtered}')
+    return folder
+
+
+def test_people_without_a_value_are_in_no_output_and_all_digits_hide_nobody(people, ledger, tmp_path):
+    some = people.assign(income=people["income"].where(people["id"] >= 100))
+    may, june = regression(tmp_path / "may", some), regression(tmp_path / "june", some, "id != 117")
+    verdict, found = held_against(may, june, some, ledger)
+    assert verdict.word == "fail"
+    assert 117 in found
+    assert len(ledger.outputs[0].places()) == 800
+
+
+@pytest.mark.parametrize("from_a_ledger", [False, True])
+def test_what_was_let_out_and_cannot_be_read_again_is_named(people, ledger, tmp_path, from_a_ledger):
+    may, fewer = request(tmp_path / "may", people, digits=4, all=None), people[people["id"] != 17]
+    (may / "plot.png").write_bytes(b"...")
+    seepage.request.record(may, people=people, ledger=ledger)
+    # Whoever has both tables knows the income of one person, and the table of people has this person no more.
+    june = request(tmp_path / "june", fewer, digits=4, all=None)
+    verdict = seepage.request.check(june, people=fewer, earlier=ledger if from_a_ledger else may)
+    assert verdict.word == "review"
+    (reason,) = verdict.stages[-1].reasons
+    assert "(earlier) is not read with this request: all.csv is not the table of these people" in reason
+    assert "plot" not in verdict.text()
+
+
+def test_who_is_forgotten_is_in_no_further_output(people, ledger, tmp_path):
+    may = request(tmp_path / "may", people, all=None)
+    seepage.request.record(may, people=people, ledger=ledger)
+    ledger.forget([17, 18])
+    verdict = seepage.request.check(may, people=people, earlier=ledger)
+    assert verdict.word == "fail"
+    assert "2 of its people are forgotten in the ledger" in verdict.outputs[0].reasons[0]
+    assert ledger.forgotten([16, 17, "18 "]).tolist() == [False, True, True]
+    assert "forgotten" not in seepage.request.check(may, people=people, earlier=may).text()
+
+
+def test_what_an_output_said_of_who_is_forgotten_since_is_not_taken_for_nothing(people, ledger, tmp_path):
+    # A table that is made anew from the people, and not read from a file, is the same for those who are left.
+    may = tables(tmp_path / "may", all="")
+    seepage.request.record(may, people=people, ledger=ledger)
+    ledger.forget([17])
+    fewer = people[people["id"] != 17]
+    verdict = seepage.request.check(may, people=fewer, earlier=ledger)
+    assert verdict.word == "review"
+    assert "was about 1 person more, forgotten since" in " ".join(verdict.text().split())
+    assert [each.forgotten for each in ledger.outputs] == [1]
+    # Let out now, it is another output, which is about everybody whom it was made of.
+    seepage.request.record(may, people=fewer, ledger=ledger)
+    assert [each.forgotten for each in ledger.outputs] == [1, 0]
+    seepage.request.record(may, people=fewer, ledger=ledger)
+    ledger.rotate(bytes(32))
+    assert [each.forgotten for each in ledger.outputs] == [1, 0]

@@ -29,6 +29,7 @@ from seepage.ledger._recording import recorded
 from seepage.ledger._register import Recorded
 from seepage.ledger._rotation import rotated
 from seepage.ledger._spooled import spooled
+from seepage.ledger._state import State
 from seepage.ledger._store import store_at
 
 
@@ -321,6 +322,10 @@ class Ledger:
         """Return who is in the ledger: was in a release, and was not forgotten."""
         return _queries.knows(self._books, ids)
 
+    def forgotten(self, ids: Iterable[object]) -> NDArray[np.bool_]:
+        """Return who was forgotten, and must not be in anything further."""
+        return _queries.forgotten(self._books, ids)
+
     def history(self, ids: Iterable[object]) -> dict[str, Array]:
         """Return how near an unbiased guess could come after each release, as far as people were not forgotten.
 
@@ -406,11 +411,13 @@ class Ledger:
         """
         return recorded(self._books, name, files, ids)
 
-    def near(self, ids: Iterable[object], *, fewer_than: int) -> tuple[Recorded, ...]:
+    def near(
+        self, ids: Iterable[object], *, fewer_than: int, beside: Iterable[Iterable[object]] = ()
+    ) -> tuple[Recorded, ...]:
         """Return the recorded outputs that say something about few people, together with one about these.
 
         An output comes near if it differs from the new one by fewer people; or if, of the new one and any two that are
-        recorded, one is the union or the difference of the others but for fewer people.
+        recorded or let out beside it, one is the union or the difference of the others but for fewer people.
 
         Parameters
         ----------
@@ -418,9 +425,17 @@ class Ledger:
             Whom the new output is about.
         fewer_than : int
             How many people are enough to hide each of them.
+        beside : iterable of iterables, optional
+            Whom other new outputs are about, each: those of the same request.
         """
         names, books = self._books.names.of(ids), self._books
-        return books.asked(lambda state: tuple(books.register(state).near(books.who(names, state), fewer_than)))
+        others = [books.names.of(each) for each in beside]
+
+        def found(state: State) -> tuple[Recorded, ...]:
+            also = [books.who(each, state) for each in others]
+            return tuple(books.register(state).near(books.who(names, state), fewer_than, also))
+
+        return books.asked(found)
 
     def merge(self, one: object, other: object) -> Entry:
         """Count two ids as one person from now on, in earlier releases and in further ones.

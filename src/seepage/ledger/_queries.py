@@ -55,6 +55,12 @@ def knows(books: Books, ids: Iterable[object]) -> NDArray[np.bool_]:
     return books.asked(found)
 
 
+def forgotten(books: Books, ids: Iterable[object]) -> NDArray[np.bool_]:
+    """Return who was forgotten."""
+    names = books.names.of(ids)
+    return books.asked(lambda state: np.isin(books.who(names, state), books.gone(state)))
+
+
 def history(books: Books, ids: Iterable[object]) -> dict[str, Array]:
     """Return the error floor of each attribute after each release."""
     names = books.names.of(ids)

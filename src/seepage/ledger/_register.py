@@ -8,7 +8,7 @@ the union or the difference of two others: a new one is read together with those
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -42,11 +42,14 @@ class Recorded:
     name : str
     files : mapping from str to str
         What it consists of: texts by the names of their files.
+    forgotten : int
+        How many people were in it who are forgotten since: who, is not known any more.
     """
 
     number: int
     name: str
     files: Mapping[str, str]
+    forgotten: int = field(default=0, kw_only=True)
     newcomers: NDArray[np.void] = field(repr=False)
     """Who is in no output before it, in the order of their places."""
     bits: bytes = field(repr=False)
@@ -54,7 +57,8 @@ class Recorded:
 
     def content(self, names: Names) -> bytes:
         """Return it as a file that only whoever has the key can read."""
-        head = json.dumps({"name": self.name, "files": dict(self.files), "newcomers": len(self.newcomers)}).encode()
+        told = {"name": self.name, "files": dict(self.files), "forgotten": self.forgotten}
+        head = json.dumps({**told, "newcomers": len(self.newcomers)}).encode()
         whole = len(head).to_bytes(4, "little") + head + self.newcomers.tobytes() + self.bits
         return names.hidden(zlib.compress(whole, 1), f"output {self.number}")
 
@@ -69,7 +73,7 @@ class Recorded:
         head = json.loads(whole[4:size])
         after = size + BYTES * head["newcomers"]
         newcomers = np.frombuffer(whole[size:after], dtype=f"V{BYTES}")
-        return cls(number, head["name"], head["files"], newcomers, whole[after:])
+        return cls(number, head["name"], head["files"], newcomers, whole[after:], forgotten=head["forgotten"])
 
     def places(self) -> NDArray[np.intp]:
         """Return the places of its people."""
@@ -143,7 +147,8 @@ class Register:
             leave = moved & each.has(at)
             bits = _exchanged(each.bits, at[leave], to[leave & (to >= 0)])
             if bits != each.bits or here.any():
-                yield replace(each, newcomers=newcomers, bits=bits)
+                forgotten = each.forgotten + int((leave & nobody).sum())
+                yield replace(each, newcomers=newcomers, bits=bits, forgotten=forgotten)
             start = end
 
     def renamed(self, names: Names) -> Iterator[Recorded]:
@@ -162,17 +167,26 @@ class Register:
             row[: len(each.bits)] = np.frombuffer(each.bits, dtype=np.uint8)
         return found.view(np.uint64)
 
-    def near(self, names: NDArray[np.void], fewer_than: int) -> list[Recorded]:
+    def near(self, names: NDArray[np.void], fewer_than: int, beside: Iterable[NDArray[np.void]] = ()) -> list[Recorded]:
         """Return the outputs that say something about fewer people than that, together with a new one.
 
         Such as differ from it, or it from the union or the difference of two, or one of them from the union or the
-        difference of it and another, by fewer people. Pairs are left out of which two come near by themselves.
+        difference of it and another, by fewer people. Pairs are left out of which two come near by themselves. One of
+        two may be an output that is let out beside the new one.
         """
+        if not len(self.outputs):
+            return []
+        register = self
+        for each in beside:
+            register = register.followed_by((*register.outputs, register.output(-1, "", {}, each)))
+        found = register._near(names, fewer_than)
+        return [each for each, is_near in zip(self.outputs, found, strict=False) if is_near]
+
+    def _near(self, names: NDArray[np.void], fewer_than: int) -> list[bool]:
+        """Return which outputs come near a new one."""
         places = self.places_of(BucketSums.of(names, {}).names)
         # Whoever is in no output before makes it differ from all of them.
         new = packed(places[places >= 0], 64 * self.words.shape[1])
-        if not len(self.outputs):
-            return []
         # Outputs about the very same people come near together.
         _, firsts, same = np.unique(
             [blake2b(each.bits.rstrip(b"\0")).hexdigest() for each in self.outputs],
@@ -180,8 +194,10 @@ class Register:
             return_inverse=True,
         )
         strangers = int((places < 0).sum())
+        # No two of them differ by more people than there are.
+        fewer_than = min(fewer_than, len(self.people) + strangers + 1)
         found = _near(self.words[firsts], np.frombuffer(new, dtype=np.uint64), strangers, fewer_than)
-        return [each for each, group in zip(self.outputs, same.tolist(), strict=True) if group in found]
+        return [group in found for group in same.tolist()]
 
 
 def packed(places: NDArray[np.intp], count: int) -> bytes:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seepage._tables import Data
 from seepage.errors import InputError
 from seepage.execution.storage import followed
@@ -24,6 +26,7 @@ from seepage.request._together import overlapping, stage
 from seepage.request._verdict import Verdict
 
 _EARLIER = " (earlier)"
+_WITH_EARLIER = "with what was let out before"
 
 
 def check(
@@ -56,7 +59,8 @@ def check(
     earlier : path or Ledger, optional
         A folder of outputs that were let out before; or a ledger in which they were recorded (`record`), of which those
         are read that come near: they differ from an output of this request, or it from the union or the difference of
-        two of them, by fewer people than hide somebody.
+        two of them or of one of them and another of this request, by fewer people than hide somebody. What comes near
+        and cannot be read again makes the request one that needs a look.
     risk_appetite : mapping or path, optional
         That of ACRO: `acro.ACRO().config`, the config.json that it writes, or the YAML file that it reads. Each output
         is held against its `safe_threshold`, `safe_nk_n` and `safe_nk_k`, `safe_pratio_p` and `safe_dof_threshold` by
@@ -86,7 +90,9 @@ def check(
     appetite = None if risk_appetite is None else RiskAppetite.of(risk_appetite)
     targets = Targets(everybody, policy, appetite)
     now = _now(request, everybody, targets)
-    before = _before(earlier, now, everybody, targets)
+    if isinstance(earlier, Ledger):
+        now = {name: _without_forgotten(each, earlier) for name, each in now.items()}
+    before, silent = _before(earlier, now, everybody, targets)
     folder = None if isinstance(request, Mapping) else Path(request).resolve()
     outputs = tuple(each.verdict() if isinstance(each, Alone) else each for each in now.values())
     told = _told([*now.values(), *before.values()])
@@ -99,8 +105,10 @@ def check(
             stages.append(stage("all together", asked, ()))
             tell(1)
         if out and overlapping({**asked, **out}):
-            stages.append(stage("with what was let out before", {**asked, **out}, tuple(out)))
+            stages.append(stage(_WITH_EARLIER, {**asked, **out}, tuple(out), silent))
             tell(1)
+        elif silent:
+            stages.append(Stage(_WITH_EARLIER, "review", tuple(asked), reasons=silent))
     name = "request" if folder is None else folder.name
     limits = () if appetite is None else tuple(appetite.limits().items())
     return Verdict(
@@ -113,22 +121,47 @@ def _before(
     now: Mapping[str, Alone | OutputVerdict],
     people: RequestPeople,
     targets: Targets,
-) -> dict[str, Alone | OutputVerdict]:
-    """Return what was let out before, all of a folder or what comes near of a register."""
+) -> tuple[dict[str, Alone | OutputVerdict], tuple[str, ...]]:
+    """Return what was let out before, all of a folder or what comes near of a register; and what is not read of it."""
     what = "what was let out before"
-    if earlier is None:
-        return {}
-    if not isinstance(earlier, Ledger):
-        return _measured(Path(earlier), people, targets, what)
     found: dict[str, Alone | OutputVerdict] = {}
-    known = near(earlier, {name: each for name, each in now.items() if isinstance(each, Alone)})
-    with laid_out(known) as folders:
-        for recorded, folder in zip(known, folders, strict=True):
-            for name, one in _measured(folder, people, targets, what).items():
-                # Several requests may have called theirs alike.
-                called = f"{name}, entry {recorded.number}"
-                found[called] = replace(one, name=called)
-    return found
+    silent: list[str] = []
+    if earlier is None:
+        return found, ()
+    if isinstance(earlier, Ledger):
+        known = near(earlier, {name: each for name, each in now.items() if isinstance(each, Alone)})
+        with laid_out(known) as folders:
+            for recorded, folder in zip(known, folders, strict=True):
+                for name, one in _measured(folder, people, targets, what).items():
+                    # Several requests may have called theirs alike.
+                    called = f"{name}, entry {recorded.number}"
+                    found[called] = replace(one, name=called)
+                    if recorded.forgotten:
+                        some = "1 person" if recorded.forgotten == 1 else f"{recorded.forgotten:,} people"
+                        silent.append(
+                            f"{called}{_EARLIER} was about {some} more, forgotten since: what it says about them "
+                            "beside this request is not known."
+                        )
+    else:
+        found = _measured(Path(earlier), people, targets, what)
+    for name, one in found.items():
+        # A picture was looked at when it was let out; a table or a model can be the other half of a difference.
+        if isinstance(one, OutputVerdict) and not one.unread:
+            silent.append(f"{name}{_EARLIER} is not read with this request: {' '.join(one.reasons)}")
+    return found, tuple(silent)
+
+
+def _without_forgotten(output: Alone | OutputVerdict, ledger: Ledger) -> Alone | OutputVerdict:
+    """Return an output, failed if it is about people who are forgotten."""
+    if not isinstance(output, Alone):
+        return output
+    count = int(ledger.forgotten(np.asarray(output.leak.people.ids)).sum())
+    if not count:
+        return output
+    some = "One of its people is" if count == 1 else f"{count:,} of its people are"
+    reason = f"{some} forgotten in the ledger, and must not be in any further output: leave them out."
+    alone = output.verdict()
+    return replace(alone, word="fail", reasons=(reason, *alone.reasons))
 
 
 def _now(

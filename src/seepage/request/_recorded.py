@@ -10,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from seepage._tables import Data
+from seepage._tables import Column, Data
+from seepage.errors import SeepageError
 from seepage.ledger import Entry, Ledger, Recorded
+from seepage.others import OthersLeakage
 from seepage.request._alone import Alone
 from seepage.request._given import HandedIn, UnreadFile, handed_in
-from seepage.request._output import output_of
+from seepage.request._output import RequestOutput, output_of
 from seepage.request._people import RequestPeople
 
 _BINARY = ".skops"
@@ -60,12 +62,19 @@ def record(request: str | os.PathLike[str], *, people: Data, ids: str = "id", le
     'fail'
     """
     everybody, found = RequestPeople.of(people, ids), dict[str, Entry]()
-    who = everybody.column(ids)
     for given in handed_in(Path(request)):
         if not isinstance(given, UnreadFile):
-            rows = output_of(given, everybody).rows
-            found[given.name] = ledger.record(given.name, _files(given), np.asarray(who)[rows])
+            found[given.name] = ledger.record(given.name, _files(given), _whom(output_of(given, everybody)))
     return found
+
+
+def _whom(output: RequestOutput) -> Column:
+    """Return whom an output is about: those of whom it uses the values, who may be fewer than its filter keeps."""
+    try:
+        return np.asarray(output.measured().people.ids)
+    except SeepageError:
+        # It was let out all the same.
+        return np.asarray(output.people.column(output.people.ids))[output.rows]
 
 
 def _files(given: HandedIn) -> dict[str, str]:
@@ -80,14 +89,26 @@ def _files(given: HandedIn) -> dict[str, str]:
 
 def near(ledger: Ledger, now: Mapping[str, Alone]) -> list[Recorded]:
     """Return what was let out before and says something about few people together with outputs that are asked for."""
-    needed = [each.leak.information.claims.fewest for each in now.values()]
-    # So many people as hide each of them in any of these outputs.
-    few = ceil(max((count for count in needed if isfinite(count)), default=0.0))
+    few = max((_hidden_by(each.leak) for each in now.values()), default=1)
+    ids = {name: np.asarray(each.leak.people.ids) for name, each in now.items()}
     found: dict[int, Recorded] = {}
-    for each in now.values():
-        ids = np.asarray(each.leak.people.ids)
-        found |= {one.number: one for one in ledger.near(ids, fewer_than=max(few, 1))}
+    for name, whom in ids.items():
+        beside = [others for other, others in ids.items() if other != name]
+        found |= {one.number: one for one in ledger.near(whom, fewer_than=few, beside=beside)}
     return [found[number] for number in sorted(found)]
+
+
+def _hidden_by(leak: OthersLeakage) -> int:
+    """Return how many people must differ so that each is hidden by the others.
+
+    Of an output with all of its digits nothing is claimed for any number. It is one half of a difference like any
+    other.
+    """
+    needed = [count for _, count, _ in leak.information.claims.needed()]
+    if (in_cells := leak.information.printed.fewest) is not None:
+        # Of tables as many in a cell, here of whoever has the most around them.
+        needed.append(float(in_cells.min()))
+    return ceil(max(filter(isfinite, needed), default=0.0)) + 1
 
 
 @contextmanager

@@ -126,7 +126,7 @@ class Together:
         return bool(asked) and not any(((each.broken | each.unclaimed) & whom).any() for each in asked)
 
 
-def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str]) -> Stage:
+def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent: Sequence[str] = ()) -> Stage:
     """Return what outputs are together, before both attackers.
 
     Parameters
@@ -136,9 +136,11 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str]) -> Stag
     alone : mapping from name to Alone
     earlier : sequence of str
         Those that are out already, and cannot be left out.
+    silent : sequence of str
+        What else is out, and is not read with them: why, in sentences.
     """
     findings: list[MissedTarget] = []
-    reasons: list[str] = []
+    reasons = [*silent]
     unclaimed: dict[str, None] = {}
     patterns: tuple[tuple[tuple[str, ...], int], ...] = ()
     for known, names in _readings(alone):
