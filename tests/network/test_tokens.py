@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 import seepage
-from seepage.network import FisherAccountant
+from seepage.network import FisherAccountant, step_information
 from seepage.network._probe import Probe
 from seepage.network._step import Mechanism
 
@@ -201,6 +201,12 @@ def test_what_is_not_known_of_integers_is_refused(kind, private, message):
     model.last.weight.data.zero_()
     with pytest.raises((seepage.errors.UnsupportedError, seepage.errors.InputError), match=message):
         accounted(model, data, private, forward=forward)
+    mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)
+    with pytest.raises((seepage.errors.UnsupportedError, seepage.errors.InputError), match=message):
+        step_information(
+            model, LOSS, torch.utils.data.default_collate(data[:2]), mechanism=mechanism, label="public",
+            private=private, forward=forward,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("setting", [{"groups": {"first": [0]}}, {"spectrum": True}])

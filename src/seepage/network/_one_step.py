@@ -25,7 +25,7 @@ from seepage.meaning import success_rate
 from seepage.network._amplification import tabulated
 from seepage.network._behind import InputInformation, floors
 from seepage.network._categories import Category, apart
-from seepage.network._checks import undisturbed
+from seepage.network._checks import check_tokens, undisturbed
 from seepage.network._composites import Composites
 from seepage.network._directions import Directions
 from seepage.network._ghost import in_rows
@@ -235,6 +235,8 @@ def step_information(
         probe.carrier.follow(model)
         probe.check_loss(batch)
         one = probe.functional(batch)
+        if probe.private:
+            check_tokens(probe, batch)
         moves = unit_moves(one.shapes, values)
         if directions is None and len(moves) * names.records.max() <= _FEW:
             with differentiable():
