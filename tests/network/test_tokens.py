@@ -204,8 +204,8 @@ def test_what_is_not_known_of_integers_is_refused(kind, private, message):
     mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)
     with pytest.raises((seepage.errors.UnsupportedError, seepage.errors.InputError), match=message):
         step_information(
-            model, LOSS, torch.utils.data.default_collate(data[:2]), mechanism=mechanism, label="public", private=private,
-            forward=forward,
+            model, LOSS, torch.utils.data.default_collate(data[:2]), mechanism=mechanism, label="public",
+            private=private, forward=forward,
         )  # fmt: skip
 
 
