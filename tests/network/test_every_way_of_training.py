@@ -2,6 +2,7 @@
 
 import copy
 import io
+from collections import UserDict
 
 import differences
 import numpy as np
@@ -541,6 +542,45 @@ class Named(Dataset):
 def test_batches_that_are_mappings():
     run = Watched(Perceptron, Named(), LOSS, epochs=2)
     run.train(stepping(lambda run, b: LOSS(run.module(b["x"]), b["labels"]))).check(CROSS_ENTROPY)
+
+
+class Encoding(UserDict):
+    """A mapping of its own, with attributes, as tokenizers return it; PyTorch does not know what is in it."""
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["data"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class FromEncoding(Both):
+    def forward(self, encoding):
+        return super().forward(encoding.x, encoding["z"])
+
+
+def packed(records):
+    x, z, y = torch.utils.data.default_collate(records)
+    return Encoding(x=x, z=z), y
+
+
+@pytest.mark.parametrize("way", ["by name", "as it is"])
+def test_batches_in_mappings_that_pytorch_does_not_know(way):
+    def loss(model, values, record):
+        return F.cross_entropy(model(Encoding(x=values[0], z=values[1])), record[-1])
+
+    def split(model, values, record):
+        return F.cross_entropy(model(*values), record[-1])
+
+    by_name = way == "by name"
+    run = Watched(
+        Both if by_name else FromEncoding, TensorDataset(X, OTHER, Y), LOSS, epochs=2, sampling={"collate_fn": packed},
+        accountant={"forward": lambda model, batch: (model(**batch[0]) if by_name else model(batch[0]), batch[1])},
+        poisson_sampling=False,
+    )  # fmt: skip
+    run.train(stepping(lambda run, b: LOSS(run.module(**b[0]) if by_name else run.module(b[0]), b[1])))
+    run.check(split if by_name else loss, lambda record: record[:2])
+    assert run.accountant.information().sizes[0].sum() == 10
 
 
 class HuggingFace(nn.Module):

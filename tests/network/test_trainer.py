@@ -8,7 +8,7 @@ from opacus.optimizers import DPOptimizer
 from torch import nn
 
 from seepage.errors import InputError, UnsupportedError
-from seepage.network import FisherAccountant
+from seepage.network import FisherAccountant, Mechanism, step_information
 
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
@@ -159,6 +159,34 @@ def test_columns_that_the_network_does_not_take_are_left_out(tmp_path):
     accountant.attach_trainer(PrivacyEngine(), trainer, noise_multiplier=1.0, max_grad_norm=0.05)
     trainer.train()
     assert accountant.steps == PEOPLE // 8
+
+
+def test_what_a_tokenizer_packs_is_opened(tmp_path):
+    """With a tokenizer, a Trainer pads records itself, into a mapping that PyTorch does not know."""
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[PAD]": 0}, unk_token="[PAD]"))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]")
+    trainer = trainer_of(tmp_path, epochs=1, data_collator=transformers.DataCollatorWithPadding(tokenizer))
+    sizes = []
+    for note in trainer.train_dataset:
+        real = int(note["attention_mask"].sum())
+        sizes.append(16 * real)
+        note.update({name: note[name][:real].tolist() for name in ("input_ids", "attention_mask")})
+    batch = trainer.data_collator(trainer.train_dataset[:3])
+    assert isinstance(batch, transformers.BatchEncoding)
+    step = step_information(
+        trainer.model.eval(), LOSS, batch, mechanism=Mechanism(noise_multiplier=1.0, max_grad_norm=0.05),
+        label="public", private=["input_ids"], forward=forward, directions=2,
+    )  # fmt: skip
+    assert step.sizes.tolist() == sizes[:3]
+    trainer.model.train()
+    accountant = accountant_of(trainer)
+    accountant.attach_trainer(PrivacyEngine(), trainer, noise_multiplier=1.0, max_grad_norm=0.05)
+    before = adapters(trainer.model)
+    trainer.train()
+    assert (adapters(trainer.model) - before).abs().max() > 1e-3
+    assert accountant.information().sizes[:, 0].tolist() == sizes
+    assert (accountant.leakage().examples["dfil"] > 0).all()
 
 
 def test_a_network_that_training_would_make_anew_is_refused(tmp_path):

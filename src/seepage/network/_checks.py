@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._ghost import in_rows
+from seepage.network._leaves import leaves_of, mapped
 from seepage.network._probe import Probe
 from seepage.network._records import Batch
 from seepage.network._tokens import exchanged, paired
@@ -50,7 +50,7 @@ def undisturbed(seed: int | None = None) -> Iterator[None]:
 
 def is_random(fetch: Fetch, rows: list[int]) -> bool:
     """Return whether the data set gives another record each time it is asked for the same."""
-    first, again = (pytree.tree_leaves(fetch(rows[:1])) for _ in range(2))
+    first, again = (leaves_of(fetch(rows[:1])) for _ in range(2))
     return any(isinstance(a, Tensor) and not torch.equal(a, b) for a, b in zip(first, again, strict=True))
 
 
@@ -234,7 +234,7 @@ def _in_double(model: nn.Module, probe: Probe, ones: list[Batch]) -> tuple[Probe
     def widened(leaf: object) -> object:
         return leaf.double() if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf
 
-    wide = [pytree.tree_map(widened, one) for one in ones]
+    wide = [mapped(widened, one) for one in ones]
     try:
         precise = Probe(
             twin(model).double(),

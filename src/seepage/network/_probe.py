@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, jvp, vmap
-from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import CheckpointError
 
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._composites import Composites
+from seepage.network._leaves import leaves_of, unpacked
 from seepage.network._losses import Loss, check_shares, per_example
 from seepage.network._records import Batch
 from seepage.network._tangents import Carrier, Move, Products, RandomLayerError
@@ -66,10 +66,13 @@ def standard_forward(model: Network, batch: Batch) -> tuple[object, object]:
 
 def size_of(batch: Batch) -> int:
     """Return how many people a batch holds."""
-    for leaf in pytree.tree_leaves(batch):
+    for leaf in leaves_of(batch):
         if isinstance(leaf, Tensor) and leaf.dim() > 0:
             return len(leaf)
-    raise InputError(f"A batch ({type(batch).__name__}) holds no tensor: nobody knows how many people are in it.")
+    raise InputError(
+        f"A batch ({type(batch).__name__}) holds no tensor: nobody knows how many people are in it. Let collate_fn "
+        "return tensors, alone or in tuples, lists and mappings."
+    )
 
 
 @contextmanager
@@ -226,14 +229,13 @@ class Probe:
         """Return the gradient of one person, and what belongs to each in the entries of the batch."""
         count = size_of(batch)
         trained = {k: p.detach() for k, p in self.carrier.trained.items()}
-        leaves, layout = pytree.tree_flatten(batch)
+        named, packed = unpacked(batch)
+        leaves = [leaf for _, leaf in named]
         held = [isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count for leaf in leaves]
 
         def gradient(shifts: dict[str, Tensor], own: list[Tensor], weights: dict[str, Tensor] | None = None) -> Tensor:
             mine = iter(own)
-            one = pytree.tree_unflatten(
-                [next(mine).unsqueeze(0) if h else leaf for h, leaf in zip(held, leaves, strict=True)], layout
-            )
+            one = packed([next(mine).unsqueeze(0) if h else leaf for h, leaf in zip(held, leaves, strict=True)])
 
             def shifted(name: str, value: Tensor) -> Tensor:
                 return value + shifts[name].unsqueeze(0).to(value.dtype) if name in shifts else value

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader, default_collate
+
+from seepage.network._leaves import leaves_of, mapped
 
 Rows = NDArray[np.int64]
 Batch = Any
@@ -37,14 +38,14 @@ class BatchRecords:
         items = [self.items[int(row)] for row in rows]
         groups: dict[tuple[object, ...], list[int]] = {}
         for place, item in enumerate(items):
-            leaves = pytree.tree_leaves(item)
-            groups.setdefault(tuple(getattr(leaf, "shape", None) for leaf in leaves), []).append(place)
+            shapes = tuple(getattr(leaf, "shape", None) for leaf in leaves_of(item))
+            groups.setdefault(shapes, []).append(place)
         for places in groups.values():
             yield rows[places], self._collated([items[place] for place in places])
 
     def _collated(self, items: list[Any]) -> Batch:
         batch, device = (self.collate or default_collate)(items), self.device()
-        return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch)
+        return mapped(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch)
 
 
 class Noted:

@@ -22,6 +22,7 @@ from seepage.network import _ghost
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call, Moving
 from seepage.network._layers import check, is_linear, is_plain, looks_up, units
+from seepage.network._leaves import unpacked
 from seepage.network._tokens import Masks
 from seepage.network._twin import follow, is_at, twin
 
@@ -167,7 +168,7 @@ class Carrier:
         move = self._move
         if move is None:
             return None
-        leaves, layout = pytree.tree_flatten_with_path((args, kwargs))
+        leaves, packed = unpacked((args, kwargs))
         found = []
         for path, leaf in leaves:
             name = f"input {_name(path)}"
@@ -177,7 +178,7 @@ class Carrier:
                 else:
                     self.integers.add(name)
             found.append(leaf)
-        return pytree.tree_unflatten(found, layout)
+        return packed(found)
 
     def _look_up(self, name: str, module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
         move = self._move

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from seepage.errors import InputError
+from seepage.network._leaves import mapped
 from seepage.network._records import Batch
 
 Tensor = torch.Tensor
@@ -77,7 +77,7 @@ def exchanged(batch: Batch, name: object, mask: object) -> Batch:
     axis = 0 if len(tokens) > 1 else -1
     shifted, both = tokens.roll(1, axis), real & real.roll(1, axis)
     theirs = torch.where(both, shifted, tokens)
-    return pytree.tree_map(lambda leaf: theirs if leaf is tokens else leaf, batch)
+    return mapped(lambda leaf: theirs if leaf is tokens else leaf, batch)
 
 
 def _entry(batch: Batch, name: Any) -> Tensor:

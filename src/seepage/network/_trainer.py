@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader
 
 from seepage.errors import InputError, UnsupportedError
+from seepage.network._leaves import leaves_of
 from seepage.network._records import Batch, Collate, Loader
 
 Tensor = torch.Tensor
@@ -125,4 +125,4 @@ class _OrNobody:
 
 def _people(batch: Batch) -> int:
     """Return how many are in a batch."""
-    return max((len(leaf) for leaf in pytree.tree_leaves(batch) if isinstance(leaf, Tensor)), default=0)
+    return max((len(leaf) for leaf in leaves_of(batch) if isinstance(leaf, Tensor)), default=0)
