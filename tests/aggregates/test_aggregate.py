@@ -89,7 +89,7 @@ def test_a_filter_says_for_whom():
     [
         ("age", "no comparison"),
         ("agee > 3", "Did you mean 'age'"),
-        ("ward > 3", "no number"),
+        ("ward > 3", "neither a number nor a date"),
         ("age > old", "'old'"),
         ("age > 1000", "keeps nobody"),
         (lambda frame: frame, "in words"),
