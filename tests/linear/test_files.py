@@ -347,7 +347,7 @@ def test_what_is_for_files_is_refused_in_memory(people: People, ridge: Ridge, op
 def test_the_job_note_holds_no_personal_data(people: People, ridge: Ridge, tmp_path: Path) -> None:
     measured(people, ridge, tmp_path / "out", ids="person")
     note = json.loads((tmp_path / "out" / "_seepage" / "job.json").read_text())
-    asked = {"attributes", "noise", "public_label", "public_preprocessing"}
+    asked = {"attributes", "noise", "public_label", "public_preprocessing", "standard errors"}
     assert set(note) == {*asked, "columns", "files", "model", "seepage", "weights"}
     assert "person 0" not in json.dumps(note)
 
