@@ -1,6 +1,7 @@
 """What a batch holds, however it is packed: tokenizers have mappings of their own, which PyTorch leaves shut."""
 
 import copy
+from collections import UserDict
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
@@ -48,8 +49,9 @@ def _opened(leaf: Any) -> tuple[list[tuple[Path, Any]], Packed]:
         values = packed(others)
         if not isinstance(leaf, MutableMapping):
             return values
-        # Of its own kind: a network may be run with its attributes.
-        found = copy.copy(leaf)
+        # Of its own kind: a network may be run with its attributes. What holds the leaves is copied, they are not.
+        known = isinstance(leaf, dict | UserDict)
+        found = copy.copy(leaf) if known else copy.deepcopy(leaf, {id(each): each for each in leaf.values()})
         found.update(values)
         return found
 
