@@ -184,8 +184,8 @@ def nearby(outputs, new, few):
 @pytest.mark.parametrize("seed", range(12))
 def test_what_comes_near_is_what_sets_say(ledger, tmp_path, seed, monkeypatch):
     # So small that words are read in several steps.
-    monkeypatch.setattr("seepage.ledger._register._FIRST_WORDS", 1)
-    monkeypatch.setattr("seepage.ledger._register._PAIRS", 5)
+    monkeypatch.setattr("seepage.ledger._wholes._FIRST_WORDS", 1)
+    monkeypatch.setattr("seepage.ledger._wholes._PAIRS", 5)
     random = np.random.default_rng(seed)
     everybody, count = np.arange(400), 9
     outputs = {}

@@ -126,6 +126,68 @@ def test_people_without_a_value_are_in_no_output_and_all_digits_hide_nobody(peop
     assert len(ledger.outputs[0].places()) == 800
 
 
+BY_WARD = 'by = ["ward"]'
+LESS_ONE = 'where = "ward == 2 and id != 17"'
+
+
+@pytest.mark.parametrize(
+    ("may", "june"),
+    [
+        ({"wards": BY_WARD}, {"ward": LESS_ONE}),
+        ({"ward": LESS_ONE}, {"wards": BY_WARD}),
+        ({"wards": BY_WARD}, {"three": 'where = "ward <= 2 and id != 17"'}),
+        ({"cells": 'by = ["ward", "sex"]'}, {"ward": LESS_ONE}),
+        ({"cells": 'by = ["ward", "sex"]'}, {"wards": f'{BY_WARD}\nwhere = "id != 17"'}),
+        # By two tables, or beside another output of the same request.
+        ({"women": f'{BY_WARD}\nwhere = "sex == f"', "men": f'{BY_WARD}\nwhere = "sex == m"'}, {"ward": LESS_ONE}),
+        ({"women": f'{BY_WARD}\nwhere = "sex == f"'}, {"men": f'{BY_WARD}\nwhere = "sex == m"', "ward": LESS_ONE}),
+        ({"all": "", "others": f'{BY_WARD}\nwhere = "ward != 2"'}, {"ward": LESS_ONE}),
+    ],
+)
+def test_cells_of_tables_are_outputs_too(people, ledger, tmp_path, may, june):
+    some = people.assign(ward=people["id"] % 5)
+    verdict, found = held_against(tables(tmp_path / "may", **may), tables(tmp_path / "june", **june), some, ledger)
+    assert verdict.word == "fail"
+    assert 17 in found
+
+
+def test_whoever_has_a_value_is_a_part_of_shares_and_of_curves(people, ledger, tmp_path):
+    some = people.assign(smokes=people["id"] % 3 == 2, time=1.0 + people["id"] % 4, event=(people["id"] % 8 < 4) * 1)
+    june = tables(
+        tmp_path / "june", smokers='where = "smokes == True and id != 17"', late='where = "time > 2 and id != 14"'
+    )
+    may = tmp_path / "may"
+    may.mkdir()
+    (may / "shares.toml").write_text('of = ["smokes"]\nstatistics = ["share"]\n')
+    (may / "curve.toml").write_text('duration = "time"\nevent = "event"\ntimes = [1.0, 2.0]\n')
+    seepage.request.record(may, people=some, ledger=ledger)
+    shares, curve = (
+        len({*each.divisions[0].tolist()}) for each in sorted(ledger.outputs, key=lambda one: one.name)[::-1]
+    )
+    assert (shares, curve) == (2, 6)
+    verdict = seepage.request.check(june, people=some, earlier=ledger)
+    assert {"curve, entry 1 (earlier)", "shares, entry 2 (earlier)"} < {*verdict.stages[-1].outputs}
+
+
+@pytest.mark.parametrize(("beside", "word"), [("", "fail"), (" + sex", "review")])
+def test_the_people_of_a_level_are_a_part_of_a_regression(people, ledger, tmp_path, beside, word):
+    some = people.assign(ward=[f"w{i % 5}" for i in people["id"]])
+    design = np.column_stack([np.ones(900), pd.get_dummies(some[["ward", "sex"][: 1 + bool(beside)]], drop_first=True)])
+    fitted = np.linalg.lstsq(design.astype(float), some["income"], rcond=None)[0]
+    terms = ["(Intercept)", *(f"C(ward)w{i}" for i in range(1, 5)), "sexm"]
+    rows = [f"{term},{number:.4f}" for term, number in zip(terms, fitted, strict=False)]
+    may = tmp_path / "may"
+    may.mkdir()
+    (may / "model.csv").write_text("\n".join(["term,estimate", *rows]))
+    (may / "model.toml").write_text(f'family = "gaussian"\nformula = "income ~ C(ward){beside}"\n')
+    june = tables(tmp_path / "june", ward='where = "ward == w2 and id != 17"')
+    verdict, _ = held_against(may, june, some, ledger)
+    assert verdict.word == word
+    assert len(verdict.stages[-1].outputs) == 2
+    wards = ledger.outputs[0].divisions[0]
+    assert [*np.bincount(wards)] == [180] * 5
+
+
 @pytest.mark.parametrize("from_a_ledger", [False, True])
 def test_what_was_let_out_and_cannot_be_read_again_is_named(people, ledger, tmp_path, from_a_ledger):
     may, fewer = request(tmp_path / "may", people, digits=4, all=None), people[people["id"] != 17]

@@ -117,7 +117,9 @@ class Aggregate(TableEstimator):
         in_cell = sum(each.grouping is found[0] for each in series)
         averages = len(discrete) < len(series)
         remarks = for_whom(self.where)
-        return Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks)
+        # What is counted in a cell rests on whoever has a value there.
+        divided = tuple(records.together((*by, name)) for name in shares)
+        return Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks, divided=divided)
 
     def _shown(self, made: Made) -> Frame:
         numbers, by = made.numbers, made.by

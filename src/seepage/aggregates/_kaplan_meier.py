@@ -92,6 +92,13 @@ class CurveNumbers(RecordNumbers):
             found[some] = len(some) - np.searchsorted(followed, until[some])
         return found
 
+    def until(self) -> NDArray[np.intp]:
+        """Return a place for people of one cell who leave between the same times, with an event or without one."""
+        values = self.records.values
+        last = np.searchsorted(self.times, values[self.duration])
+        cell = self.grouping.cell(values, len(self.records))
+        return np.asarray((cell * (len(self.times) + 1) + last) * 2 + (values[self.event] == 1), dtype=np.intp)
+
     def values(self, fitted: Sequence[_Curve]) -> Array:
         return np.concatenate([curve.left(self.times) for curve in fitted])
 
@@ -200,7 +207,7 @@ class KaplanMeier(TableEstimator):
         )
         made = Made(numbers, (self.event, *by), by, None, True, len(times), _checks(numbers), (remark,))
         # Whoever leaves last is among few, however many there were in the cell.
-        return replace(made, among=numbers.at_risk())
+        return replace(made, among=numbers.at_risk(), divided=(numbers.until(),))
 
     def _shown(self, made: Made) -> Frame:
         numbers, by = made.numbers, made.by

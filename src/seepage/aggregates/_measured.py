@@ -48,6 +48,8 @@ class Made:
     remarks: tuple[Assumption, ...] = ()
     among: NDArray[np.intp] | None = None
     """How many people each person is one of in what moves the table; those of the cell, if it does not say."""
+    divided: tuple[NDArray[np.intp], ...] = ()
+    """Ways in which numbers rest on parts of the people; those of the cells, if it does not say."""
 
 
 def people_of(made: Made, ids: Listed, groups: By) -> PeopleInMemory:
@@ -88,7 +90,8 @@ def measured(made: Made, asked: TableQuestion) -> OthersLeakage:
     cells = np.bincount(cell)[cell] if made.among is None else made.among
     needed = max(_LEAST, _A_NUMBER * made.in_cell)
     with np.errstate(divide="ignore"):
-        printed = replace(printed, fewest=needed * (count - 1) / (cells - 1), cells=cell, by=tuple(made.by))
+        fewest = needed * (count - 1) / (cells - 1)
+    printed = replace(printed, fewest=fewest, cells=cell, by=tuple(made.by), divided=made.divided or (cell,))
     if isinstance(known_sizes, str):
         raise InputError(f"known_sizes is a list of columns: [{known_sizes!r}].")
     what = [*_statistics(made.numbers.names)]

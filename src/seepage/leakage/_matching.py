@@ -53,9 +53,9 @@ def same_values(blocks: Iterable[Mapping[str, NDArray[np.intp]]]) -> dict[str, N
     width = 0
     for each in blocks:
         for name, block in each.items():
-            more = len(block) - len(found.get(name, ()))
+            more = len(block) - len(found.setdefault(name, np.empty(0, np.intp)))
             if more > 0:
-                found[name] = np.append(found.get(name, np.empty(0, np.intp)), np.arange(width, width + more))
+                found[name] = np.append(found[name], np.arange(width, width + more))
                 width += more
     return found
 

@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import cast
@@ -26,7 +27,7 @@ from seepage.ledger._names import Names
 from seepage.ledger._posting import checked, posted
 from seepage.ledger._preview import Preview, previewed
 from seepage.ledger._recording import recorded
-from seepage.ledger._register import Recorded
+from seepage.ledger._register import OutputPeople, Recorded
 from seepage.ledger._rotation import rotated
 from seepage.ledger._spooled import spooled
 from seepage.ledger._state import State
@@ -394,7 +395,7 @@ class Ledger:
         """What was let out without noise, in order: the register."""
         return self._books.asked(self._books.register).outputs
 
-    def record(self, name: str, files: Mapping[str, str], ids: Iterable[object]) -> Entry:
+    def record(self, name: str, files: Mapping[str, str], people: OutputPeople | Iterable[object]) -> Entry:
         """Record that an output without noise was let out, and about whom.
 
         Its files and the list of its people are hidden by the ledger's key. The same output about the same people is
@@ -406,34 +407,40 @@ class Ledger:
             What it is called.
         files : mapping from str to str
             What it consists of, and what says how it was made: texts by the names of their files.
-        ids : iterable
-            Whom it is about.
+        people : OutputPeople or iterable
+            Whom it is about, and how its numbers divide them; or the ids of people whom nothing divides.
         """
-        return recorded(self._books, name, files, ids)
+        return recorded(self._books, name, files, OutputPeople.of(people))
 
     def near(
-        self, ids: Iterable[object], *, fewer_than: int, beside: Iterable[Iterable[object]] = ()
+        self,
+        people: OutputPeople | Iterable[object],
+        *,
+        fewer_than: int,
+        beside: Iterable[OutputPeople | Iterable[object]] = (),
     ) -> tuple[Recorded, ...]:
         """Return the recorded outputs that say something about few people, together with one about these.
 
         An output comes near if it differs from the new one by fewer people; or if, of the new one and any two that are
-        recorded or let out beside it, one is the union or the difference of the others but for fewer people.
+        recorded or let out beside it, one is the union or the difference of the others but for fewer people. So it does
+        by its parts: if a part of one of two, or all of it, differs by fewer people from parts of the other, added up;
+        and if parts of two, added up, make up a part of a third, or all of it, but for fewer people.
 
         Parameters
         ----------
-        ids : iterable
-            Whom the new output is about.
+        people : OutputPeople or iterable
+            Whom the new output is about, and how its numbers divide them; or the ids of people whom nothing divides.
         fewer_than : int
             How many people are enough to hide each of them.
-        beside : iterable of iterables, optional
-            Whom other new outputs are about, each: those of the same request.
+        beside : iterable of OutputPeople or iterable, optional
+            The same of each other new output: those of the same request.
         """
-        names, books = self._books.names.of(ids), self._books
-        others = [books.names.of(each) for each in beside]
+        books = self._books
+        new, *others = (OutputPeople.of(each).named(books.names) for each in (people, *beside))
 
         def found(state: State) -> tuple[Recorded, ...]:
-            also = [books.who(each, state) for each in others]
-            return tuple(books.register(state).near(books.who(names, state), fewer_than, also))
+            one, *also = (replace(each, names=books.who(each.names, state)) for each in (new, *others))
+            return tuple(books.register(state).near(one, fewer_than, also))
 
         return books.asked(found)
 

@@ -1,14 +1,15 @@
 """The register of outputs: what was let out without noise, about whom, and which of it comes near a new one.
 
-Of each output its files are kept, which say what it is (formula, filter, digits), and a bitmap of its people. People
-have places in the order in which they first come, and each output names its newcomers; all of it is hidden by the
-ledger's key. Two outputs say something about few people where they differ by few, and so do three, where one is nearly
-the union or the difference of two others: a new one is read together with those alone.
+Of each output its files are kept, which say what it is (formula, filter, digits), a bitmap of its people, and how its
+numbers divide them. People have places in the order in which they first come, and each output names its newcomers; all
+of it is hidden by the ledger's key. Two outputs say something about few people where they, or parts of them, differ by
+few, and so do three, where one is nearly the union or the difference of two others: a new one is read together with
+those alone.
 """
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -16,19 +17,55 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.errors import LedgerError
+from seepage._tables import Column
+from seepage.errors import InputError, LedgerError
 from seepage.ledger._buckets import BucketSums
 from seepage.ledger._names import BYTES, Names
+from seepage.ledger._parts import Divisions, near_parts
+from seepage.ledger._wholes import Places, Words, near_wholes
 
-Words = NDArray[np.uint64]
-Places = NDArray[np.intp]
+Parts = NDArray[np.unsignedinteger]
 
-# How many words are compared at first: people who differ are spread over all of them.
-_FIRST_WORDS = 256
-# How many pairs are compared at once.
-_PAIRS = 65536
 # The name of whoever is forgotten.
 _NOBODY = np.void(bytes(BYTES))
+
+
+@dataclass(frozen=True, eq=False)
+class OutputPeople:
+    """Whom an output is about, and how its numbers divide them.
+
+    Attributes
+    ----------
+    ids : iterable
+    divisions : iterable of sequences
+        Ways in which its numbers rest on parts of the people, such as the cells of a table, or the levels of a category
+        in a regression: of each way a value for each person, which people of one part have in common.
+    """
+
+    ids: Iterable[object]
+    divisions: Iterable[Column | Sequence[object]] = ()
+
+    @classmethod
+    def of(cls, given: "OutputPeople | Iterable[object]") -> "OutputPeople":
+        """Return it as it is, or of ids alone."""
+        return given if isinstance(given, OutputPeople) else cls(given)
+
+    def named(self, names: Names) -> "NamedPeople":
+        """Return the same by the names that people have in a ledger."""
+        found = names.of(self.ids)
+        parts = tuple(np.unique(np.asarray(each), return_inverse=True)[1].ravel() for each in self.divisions)
+        for each in parts:
+            if len(each) != len(found):
+                raise InputError(f"divisions has {len(each):,} values for {len(found):,} people: give one for each.")
+        return NamedPeople(found, tuple(each.astype(np.min_scalar_type(int(each.max(initial=0)))) for each in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class NamedPeople:
+    """Whom an output is about, by their names, and of each way in which they are divided the part of each, from 0."""
+
+    names: NDArray[np.void]
+    divisions: tuple[Parts, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +91,16 @@ class Recorded:
     """Who is in no output before it, in the order of their places."""
     bits: bytes = field(repr=False)
     """Who is in it, by their places."""
+    divisions: tuple[Parts, ...] = field(default=(), repr=False)
+    """Ways in which its numbers divide them: the part of each of its people, in the order of their places."""
 
     def content(self, names: Names) -> bytes:
         """Return it as a file that only whoever has the key can read."""
         told = {"name": self.name, "files": dict(self.files), "forgotten": self.forgotten}
-        head = json.dumps({**told, "newcomers": len(self.newcomers)}).encode()
-        whole = len(head).to_bytes(4, "little") + head + self.newcomers.tobytes() + self.bits
+        counts = {"newcomers": len(self.newcomers), "bits": len(self.bits), "people": len(self.places())}
+        head = json.dumps({**told, **counts, "divisions": [each.dtype.str for each in self.divisions]}).encode()
+        parts = b"".join(each.tobytes() for each in self.divisions)
+        whole = len(head).to_bytes(4, "little") + head + self.newcomers.tobytes() + self.bits + parts
         return names.hidden(zlib.compress(whole, 1), f"output {self.number}")
 
     @classmethod
@@ -71,13 +112,27 @@ class Recorded:
         whole = zlib.decompress(shown)
         size = 4 + int.from_bytes(whole[:4], "little")
         head = json.loads(whole[4:size])
-        after = size + BYTES * head["newcomers"]
-        newcomers = np.frombuffer(whole[size:after], dtype=f"V{BYTES}")
-        return cls(number, head["name"], head["files"], newcomers, whole[after:], forgotten=head["forgotten"])
+        kinds = [f"V{BYTES}", "u1", *head["divisions"]]
+        counts = [head["newcomers"], head["bits"], *[head["people"]] * len(head["divisions"])]
+        found = []
+        for kind, count in zip(kinds, counts, strict=True):
+            found.append(np.frombuffer(whole, kind, count, size))
+            size += found[-1].nbytes
+        newcomers, bits, *divisions = found
+        return cls(
+            number,
+            head["name"],
+            head["files"],
+            newcomers,
+            bits.tobytes(),
+            tuple(divisions),
+            forgotten=head["forgotten"],
+        )
 
     def places(self) -> NDArray[np.intp]:
         """Return the places of its people."""
-        return np.flatnonzero(np.unpackbits(np.frombuffer(self.bits, dtype=np.uint8), bitorder="little"))
+        bits = np.unpackbits(np.frombuffer(self.bits, dtype=np.uint8), bitorder="little")
+        return np.flatnonzero(bits.view(np.bool_))
 
     def has(self, places: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return whether whoever has each place is in it."""
@@ -85,6 +140,33 @@ class Recorded:
         inside = places < 8 * len(held)
         inside[inside] = held[places[inside] // 8] >> (places[inside] % 8) & 1
         return inside
+
+    def is_same(self, other: "Recorded") -> bool:
+        """Return whether it is the same output about the same people, as far as it is known about whom it was."""
+        # Of one that held people who are forgotten since, nobody knows whether it was the same.
+        told = (self.name, dict(self.files), 0) == (other.name, dict(other.files), self.forgotten)
+        parts, others = self.divisions, other.divisions
+        return (
+            told
+            and np.array_equal(self.places(), other.places())
+            and len(parts) == len(others)
+            and all(map(np.array_equal, parts, others))
+        )
+
+    def exchanged(self, leave: Places, to: Places) -> "Recorded":
+        """Return it with others in the places of some of its people, or nobody: a few, of many who stay."""
+        come = to >= 0
+        bits = _exchanged(self.bits, leave, to[come])
+        if not self.divisions:
+            return replace(self, bits=bits)
+        old, new = self.places(), replace(self, bits=bits).places()
+        # Whoever comes into the place of somebody is in their part; who was there before stays in their own.
+        from_ = dict(zip(to[come].tolist(), leave[come].tolist(), strict=True))
+        stayed = np.isin(new, old)
+        source = new.copy()
+        source[~stayed] = [from_[place] for place in new[~stayed].tolist()]
+        at = np.searchsorted(old, source)
+        return replace(self, bits=bits, divisions=tuple(each[at] for each in self.divisions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,15 +203,19 @@ class Register:
         if same and not any(len(each.newcomers) for each in outputs[count:]):
             # Sorted once for all of them.
             found.__dict__.update({name: self.__dict__[name] for name in ("people", "_order") if name in self.__dict__})
+            if "_divisions" in self.__dict__:
+                found.__dict__["_divisions"] = self._divisions.followed_by(found._divisions_of(outputs[count:]))
         return found
 
-    def output(self, number: int, name: str, files: Mapping[str, str], names: NDArray[np.void]) -> Recorded:
+    def output(self, number: int, name: str, files: Mapping[str, str], people: NamedPeople) -> Recorded:
         """Return an output about some people, to be recorded after all others."""
-        names = BucketSums.of(names, {}).names
-        places, count = self.places_of(names), len(self.people)
-        new = places < 0
-        places = np.concatenate([places[~new], count + np.arange(new.sum())])
-        return Recorded(number, name, files, names[new], packed(places, count + int(new.sum())))
+        names = BucketSums.of(people.names, {}).names
+        bare = Recorded(number, name, files, names[self.places_of(names) < 0], b"")
+        whole = self.followed_by((*self.outputs, bare))
+        # Two ids may be one person, who is in one part.
+        places, first = np.unique(whole.places_of(people.names), return_index=True)
+        divisions = tuple(each[first] for each in people.divisions)
+        return replace(bare, bits=packed(places, len(whole.people)), divisions=divisions)
 
     def changed(self, who: Mapping[bytes, bytes]) -> Iterator[Recorded]:
         """Yield outputs that change when some people get the names of others, or none."""
@@ -145,10 +231,9 @@ class Register:
             here = (at >= start) & (at < end)
             newcomers[at[here] - start] = np.where(moved, _NOBODY, new)[here]
             leave = moved & each.has(at)
-            bits = _exchanged(each.bits, at[leave], to[leave & (to >= 0)])
-            if bits != each.bits or here.any():
+            if leave.any() or here.any():
                 forgotten = each.forgotten + int((leave & nobody).sum())
-                yield replace(each, newcomers=newcomers, bits=bits, forgotten=forgotten)
+                yield replace(each.exchanged(at[leave], to[leave]), newcomers=newcomers, forgotten=forgotten)
             start = end
 
     def renamed(self, names: Names) -> Iterator[Recorded]:
@@ -167,37 +252,50 @@ class Register:
             row[: len(each.bits)] = np.frombuffer(each.bits, dtype=np.uint8)
         return found.view(np.uint64)
 
-    def near(self, names: NDArray[np.void], fewer_than: int, beside: Iterable[NDArray[np.void]] = ()) -> list[Recorded]:
+    @cached_property
+    def _divisions(self) -> Divisions:
+        """How each output divides its people."""
+        return self._divisions_of(self.outputs)
+
+    def _divisions_of(self, outputs: Sequence[Recorded]) -> Divisions:
+        return Divisions.of([(each.places(), each.divisions) for each in outputs], len(self.people))
+
+    def near(self, people: NamedPeople, fewer_than: int, beside: Iterable[NamedPeople] = ()) -> list[Recorded]:
         """Return the outputs that say something about fewer people than that, together with a new one.
 
         Such as differ from it, or it from the union or the difference of two, or one of them from the union or the
-        difference of it and another, by fewer people. Pairs are left out of which two come near by themselves. One of
-        two may be an output that is let out beside the new one.
+        difference of it and another, by fewer people; or parts of them do. Pairs are left out of which two come near by
+        themselves. One of two may be an output that is let out beside the new one.
         """
         if not len(self.outputs):
             return []
         register = self
         for each in beside:
             register = register.followed_by((*register.outputs, register.output(-1, "", {}, each)))
-        found = register._near(names, fewer_than)
-        return [each for each, is_near in zip(self.outputs, found, strict=False) if is_near]
+        found = register._near(people, fewer_than)
+        return [each for i, each in enumerate(self.outputs) if i in found]
 
-    def _near(self, names: NDArray[np.void], fewer_than: int) -> list[bool]:
+    def _near(self, people: NamedPeople, fewer_than: int) -> set[int]:
         """Return which outputs come near a new one."""
-        places = self.places_of(BucketSums.of(names, {}).names)
+        first = np.unique(_keys(people.names), return_index=True)[1]
+        places = self.places_of(people.names[first])
+        strangers = int((places < 0).sum())
+        # No two of them differ by more people than there are.
+        fewer_than = min(fewer_than, len(self.people) + strangers + 1)
         # Whoever is in no output before makes it differ from all of them.
-        new = packed(places[places >= 0], 64 * self.words.shape[1])
+        new = np.frombuffer(packed(places[places >= 0], 64 * self.words.shape[1]), dtype=np.uint64)
         # Outputs about the very same people come near together.
         _, firsts, same = np.unique(
             [blake2b(each.bits.rstrip(b"\0")).hexdigest() for each in self.outputs],
             return_index=True,
             return_inverse=True,
         )
-        strangers = int((places < 0).sum())
-        # No two of them differ by more people than there are.
-        fewer_than = min(fewer_than, len(self.people) + strangers + 1)
-        found = _near(self.words[firsts], np.frombuffer(new, dtype=np.uint64), strangers, fewer_than)
-        return [group in found for group in same.tolist()]
+        wholes = near_wholes(self.words[firsts], new, strangers, fewer_than)
+        found = {i for i, group in enumerate(same.tolist()) if group in wholes}
+        divisions = [each[first] for each in people.divisions]
+        if divisions or any(each.divisions for each in self.outputs):
+            found |= near_parts(self._divisions, places, divisions, fewer_than)
+        return found
 
 
 def packed(places: NDArray[np.intp], count: int) -> bytes:
@@ -218,85 +316,3 @@ def _exchanged(bits: bytes, leave: Places, come: Places) -> bytes:
 
 def _keys(names: NDArray[np.void]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(np.ascontiguousarray(names).view(np.uint64).reshape(len(names), 2)[:, 0])
-
-
-@dataclass(frozen=True)
-class _Relation:
-    """Two sets, made of a new output and two others, that may be nearly the same."""
-
-    firsts: NDArray[np.bool_]
-    seconds: NDArray[np.bool_]
-    """Which outputs can be the one and the other at all."""
-    may_be: Callable[[Places, Places], NDArray[np.bool_]]
-    """Whether sizes alone allow it."""
-    sides: Callable[[Words, Words, Words], tuple[Words, Words]]
-    """The two sets, of the one, the other and the new output."""
-    alone: int
-    """How many people, who are in the new output and in no other, make them differ."""
-
-
-def _near(held: Words, new: Words, strangers: int, few: int) -> set[int]:
-    """Return the rows that come near a new one, alone or in pairs."""
-    if not len(held):
-        return set()
-    sizes, inside, size = _counts(held), _counts(held & new), int(_counts(new[None])[0])
-    beyond, rest = sizes - inside, size - inside
-    close = beyond + rest + strangers < few
-    found = set(np.flatnonzero(close).tolist())
-    # Each output that is one of a pair lies in the new one, or holds it, or is apart from it, but for few. A pair that
-    # comes near because one of the two does by itself says nothing more.
-    within, around, apart = (beyond < few) & ~close, (rest + strangers < few) & ~close, inside < few
-    every = np.ones(len(held), dtype=bool)
-    relations = (
-        _Relation(
-            within, within, lambda i, j: inside[i] + inside[j] + few > size, lambda i, j, n: (n, i | j), strangers
-        ),
-        _Relation(around, apart, lambda i, j: beyond[i] < beyond[j] + few, lambda i, j, n: (n, i & ~j), strangers),
-        _Relation(
-            around, every, lambda i, j: abs(sizes[i] - size - beyond[j]) < few, lambda i, j, n: (i, n | j), strangers
-        ),
-        _Relation(within, every, lambda i, j: abs(sizes[i] - rest[j]) < few, lambda i, j, n: (i, n & ~j), strangers),
-        _Relation(apart, every, lambda i, j: abs(sizes[i] - beyond[j]) < few, lambda i, j, n: (i, j & ~n), 0),
-    )
-    for relation in relations:
-        for one, other in _pairs(relation):
-            kept = (one != other) & relation.may_be(one, other)
-            one, other = _differing_by_few(held, new, one[kept], other[kept], relation, few)
-            # Two that were near each other before are so whatever the new one is.
-            old = replace(relation, sides=lambda i, j, _: (i, j), alone=0)
-            known = {*zip(*(each.tolist() for each in _differing_by_few(held, new, one, other, old, few)), strict=True)}
-            found |= {
-                each for pair in zip(one.tolist(), other.tolist(), strict=True) if pair not in known for each in pair
-            }
-    return found
-
-
-def _differing_by_few(
-    held: Words, new: Words, one: Places, other: Places, relation: _Relation, few: int
-) -> tuple[Places, Places]:
-    """Return the pairs of which a relation nearly holds; those who differ in a part of the words are not read on."""
-    start, end = 0, min(_FIRST_WORDS, held.shape[1])
-    differ = np.full(len(one), relation.alone)
-    while len(one) and start < held.shape[1]:
-        # Some at a time: a few of many words, or many of a few.
-        for some in np.array_split(np.arange(len(one)), len(one) * (end - start) // 2**20 + 1):
-            i, j, n = held[one[some], start:end], held[other[some], start:end], new[start:end]
-            left, right = relation.sides(i, j, n)
-            differ[some] += _counts(left ^ right)
-        kept = differ < few
-        one, other, differ = one[kept], other[kept], differ[kept]
-        start, end = end, min(4 * end, held.shape[1])
-    return one, other
-
-
-def _pairs(relation: _Relation) -> Iterator[tuple[Places, Places]]:
-    firsts, seconds = np.flatnonzero(relation.firsts), np.flatnonzero(relation.seconds)
-    step = max(_PAIRS // max(len(seconds), 1), 1)
-    for start in range(0, len(firsts), step):
-        one, other = np.meshgrid(firsts[start : start + step], seconds, indexing="ij")
-        yield one.ravel(), other.ravel()
-
-
-def _counts(words: Words) -> Places:
-    """Return how many bits of each row are set."""
-    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.intp))

@@ -306,7 +306,8 @@ class Unknown:
     def bent(self) -> Array:
         """The square root of one and what skewness adds."""
         values, vectors = np.linalg.eigh(np.eye(len(self.skewed)) + self.skewed)
-        return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
+        # It adds nothing below zero; beside what it adds somewhere, rounding may.
+        return np.asarray((vectors * np.sqrt(np.maximum(values, 1.0))) @ vectors.T)
 
     @cached_property
     def _squared(self) -> bool:

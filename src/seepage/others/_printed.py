@@ -54,6 +54,23 @@ class Level:
         return max(10, 5 * self.coefficients)
 
 
+def divided_by(levels: Sequence[Level]) -> tuple[NDArray[np.intp], ...]:
+    """Return how levels divide people: those that nobody has two of are parts of one division.
+
+    Of each column the level of most people is left out: whoever has no other has it.
+    """
+    most = {each.name: each for each in sorted(levels, key=lambda each: each.people)}
+    found: list[NDArray[np.intp]] = []
+    for each in levels:
+        if each.members is None or each is most[each.name]:
+            continue
+        free = (division for division in found if not division[each.members].any())
+        if (division := next(free, None)) is None:
+            found.append(division := np.zeros(len(each.members), dtype=np.intp))
+        division[each.members] = division.max() + 1
+    return tuple(found)
+
+
 class Looked(NamedTuple):
     """How numbers move with people who are looked at from some place; `Printed` says what the fields are."""
 
@@ -127,10 +144,17 @@ class Printed:
     """The cell that each person is in, of a table that says how many are in each."""
     by: tuple[str, ...] = ()
     """The columns that say who is in which cell."""
+    divided: tuple[NDArray[np.intp], ...] = ()
+    """Ways in which a table divides people: of each the part that everybody is in, on whom numbers rest alone."""
     checks: tuple[Check, ...] | None = None
     """What output checkers ask of it; None for what they ask of any regression."""
     each: Each | None = None
     """Asks a function about everybody where they are, for people who are not in memory."""
+
+    @property
+    def divisions(self) -> tuple[NDArray[np.intp], ...]:
+        """Ways in which numbers rest on parts of the people: of each the part that everybody is in."""
+        return (*self.divided, *divided_by(self.levels))
 
     @cached_property
     def leverage(self) -> Array:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from seepage._tables import Column, Data
+from seepage._tables import Data
 from seepage.errors import SeepageError
-from seepage.ledger import Entry, Ledger, Recorded
+from seepage.ledger import Entry, Ledger, OutputPeople, Recorded
 from seepage.others import OthersLeakage
 from seepage.request._alone import Alone
 from seepage.request._given import HandedIn, UnreadFile, handed_in
@@ -68,13 +68,17 @@ def record(request: str | os.PathLike[str], *, people: Data, ids: str = "id", le
     return found
 
 
-def _whom(output: RequestOutput) -> Column:
+def _whom(output: RequestOutput) -> OutputPeople:
     """Return whom an output is about: those of whom it uses the values, who may be fewer than its filter keeps."""
     try:
-        return np.asarray(output.measured().people.ids)
+        return _people_of(output.measured())
     except SeepageError:
         # It was let out all the same.
-        return np.asarray(output.people.column(output.people.ids))[output.rows]
+        return OutputPeople(np.asarray(output.people.column(output.people.ids))[output.rows])
+
+
+def _people_of(leak: OthersLeakage) -> OutputPeople:
+    return OutputPeople(np.asarray(leak.people.ids), leak.information.printed.divisions)
 
 
 def _files(given: HandedIn) -> dict[str, str]:
@@ -90,10 +94,10 @@ def _files(given: HandedIn) -> dict[str, str]:
 def near(ledger: Ledger, now: Mapping[str, Alone]) -> list[Recorded]:
     """Return what was let out before and says something about few people together with outputs that are asked for."""
     few = max((_hidden_by(each.leak) for each in now.values()), default=1)
-    ids = {name: np.asarray(each.leak.people.ids) for name, each in now.items()}
+    about = {name: _people_of(each.leak) for name, each in now.items()}
     found: dict[int, Recorded] = {}
-    for name, whom in ids.items():
-        beside = [others for other, others in ids.items() if other != name]
+    for name, whom in about.items():
+        beside = [others for other, others in about.items() if other != name]
         found |= {one.number: one for one in ledger.near(whom, fewer_than=few, beside=beside)}
     return [found[number] for number in sorted(found)]
 
