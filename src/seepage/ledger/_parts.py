@@ -67,17 +67,19 @@ class Divisions:
     @cached_property
     def divided(self) -> Flags:
         """Which of them have more than one part."""
-        return np.diff(self._starts) > 2
+        return np.asarray(self._counts > 2)
+
+    @cached_property
+    def _counts(self) -> Places:
+        return np.asarray(self.labels.max(axis=1, initial=0).astype(np.intp) + 1)
 
     @cached_property
     def _starts(self) -> Places:
-        return np.append(0, np.cumsum(self.labels.max(axis=1, initial=0).astype(np.intp) + 1))
+        return np.append(0, np.cumsum(self._counts))
 
     def sizes(self, end: int) -> Places:
         """Return how many of the first people are in each part of each."""
-        counted = [
-            np.bincount(row[:end], minlength=most) for row, most in zip(self.labels, np.diff(self._starts), strict=True)
-        ]
+        counted = [np.bincount(row[:end], minlength=most) for row, most in zip(self.labels, self._counts, strict=True)]
         return np.concatenate([np.empty(0, dtype=np.intp), *counted])
 
     @cached_property
@@ -95,34 +97,64 @@ class Divisions:
         """Return how many people are in each part of one, nobody's first."""
         return self._levels[-1][1][self._starts[row] : self._starts[row + 1]]
 
-    def make_up(self, left: "_Left", rows: Places, few: int) -> Places:
-        """Return which of some rows have a union of parts that is nearly some people."""
-        for end, sizes in self._levels if left.listed is None else self._levels[-1:]:
+    def make_up(self, row: int, kept: Flags, new: Places, without: Flags, rows: Places, few: int) -> Places:
+        """Return which rows have a union of parts that is nearly what is left of some parts of a row.
+
+        Parameters
+        ----------
+        row : int
+        kept : ndarray of bool
+            Which of its parts, nobody's first.
+        new : ndarray of int
+            The part of a new output that everybody is in.
+        without : ndarray of bool
+            Which of these are left out.
+        rows : ndarray of int
+            Which rows are asked.
+        few : int
+        """
+        for end, sizes in self._levels:
             if not len(rows):
                 break
-            found = np.empty(len(rows), dtype=np.bool_)
-            _make_up(left.first(end), self.labels, rows, self._starts, sizes, few, found)
-            rows = rows[found]
+            rest = np.empty(end, dtype=np.intp)
+            rest = rest[: _left(self.labels[row], kept, new, without, rest)]
+            rows = rows[self._like(rest, self.labels, rows, rows, sizes, few)]
         return rows
 
+    def _like(
+        self, people: Places, labels: NDArray[np.unsignedinteger], at: Places, rows: Places, sizes: Places, few: int
+    ) -> Flags:
+        """Return whether a union of parts of each row, which is one of some labels, is nearly some people."""
+        found = np.empty(len(rows), dtype=np.bool_)
+        _make_up(people, labels, at, self._starts[rows], self._counts[rows], sizes, few, found)
+        return found
 
-@dataclass(frozen=True, eq=False)
-class _Left:
-    """People who are in some parts of a division, and not in some of another."""
+    def pairs(self, people: Places, rows: Places, inside: Places, few: int, left: int) -> Iterator[tuple[int, int]]:
+        """Yield the pairs of rows that make up some people, of whom so many are in parts that lie in them.
 
-    labels: NDArray[np.unsignedinteger] | Places
-    kept: Flags
-    others: NDArray[np.unsignedinteger] | Places
-    without: Flags
-    listed: Places | None = None
-    """Among whom they are, if these are a few."""
-
-    def first(self, end: int) -> Places:
-        """Return where those among the first people stand."""
-        if self.listed is not None:
-            return self.listed[self.kept[self.labels[self.listed]] & ~self.without[self.others[self.listed]]]
-        found = np.empty(end, dtype=np.intp)
-        return found[: _left(self.labels, self.kept, self.others, self.without, found)]
+        Parameters
+        ----------
+        people : ndarray of int
+        rows : ndarray of int
+            Which rows are asked.
+        inside : ndarray of int
+            Of each, how many of the people are in its parts that lie among them, but for few.
+        few : int
+        left : int
+            How many of the people may be in neither.
+        """
+        # Row by row is far faster than all at once.
+        labels, sizes = np.stack([self.labels[row].take(people) for row in rows]), self._levels[-1][1]
+        for at, row in enumerate(rows.tolist()):
+            others = np.flatnonzero((inside > 0) & (inside + inside[at] > len(people) - left) & (rows != row))
+            if few <= inside[at] <= len(people) - few and len(others):
+                size = self.sizes_of(row)
+                own = np.bincount(labels[at], minlength=len(size))
+                within = (own > size - own) & (size - own < few)
+                within[0] = False
+                rest = np.flatnonzero(~within[labels[at]])
+                found = self._like(rest, labels, others, rows[others], sizes, left)
+                yield from ((row, int(rows[other])) for other in others[found])
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,11 +333,13 @@ class _Search:
 
         sizes, owners = _Sizes.of(looked_at()), self.held.owners
         found = np.isin(owners, owners[[*rows]])
+        for one, other in self._made_of(sizes):
+            found |= np.isin(owners, owners[[one, other]])
         for row in range(len(owners)):
             # Two that come near already are not asked again.
             others = (np.arange(len(owners)) != row) & ~(found & found[row])
             for other in self._beside(row, others, sizes):
-                found |= (owners == owners[row]) | (owners == owners[other])
+                found |= np.isin(owners, owners[[row, other]])
         return set(owners[found].tolist())
 
     def _near(self, one: _Overlap) -> bool:
@@ -325,25 +359,25 @@ class _Search:
         few[0] = 0
         # What is near by itself says nothing more with another.
         few[sizes.near[row]] = 0
-        within = sizes.within[row]
-        for part in np.flatnonzero((few > 0) & (few <= within) & (within <= one.sizes - few)).tolist():
-            yield from self._made_of(row, one, part, int(few[part]), others & ~sizes.near[:, part], sizes)
         for part in np.flatnonzero(sizes.missed[row] < few).tolist():
             yield from self._making(row, one, part, int(few[part]), others & ~sizes.near[:, part], sizes)
         if self.divided:
             yield from self._several(row, one.turned, np.eye(len(one.held_sizes), dtype=bool), others)
             yield from self._several(row, one.turned.whole, self._every(row)[None].repeat(2, axis=0), others)
 
-    def _made_of(self, row: int, one: _Overlap, part: int, few: int, others: Flags, sizes: _Sizes) -> Iterator[int]:
-        """Yield the rows that make up a new part, beside parts of this one that lie in it."""
-        inside = sizes.within[:, part]
-        rows = np.flatnonzero(others & (inside > 0) & (inside + inside[row] > one.sizes[part] - few))
-        few -= int(one.strangers[part])
-        if len(rows) and few > 0:
-            within = np.zeros(len(one.held_sizes), dtype=bool)
-            within[one.held[one.within & (one.new == part)]] = True
-            left = _Left(self.labels, self._only(part), self.held.labels[row], within, self._people(part))
-            yield from self.held.make_up(left, rows, few)
+    def _made_of(self, sizes: _Sizes) -> Iterator[tuple[int, int]]:
+        """Yield the pairs of rows of which parts make up a new part."""
+        order = np.argsort(self.labels, kind="stable")
+        starts = np.searchsorted(self.labels, np.arange(len(self.strangers) + 1), sorter=order)
+        for part in range(1, len(self.strangers)):
+            people, strangers = order[starts[part] : starts[part + 1]], int(self.strangers[part])
+            few = min(self.few, len(people) + strangers)
+            rows = np.flatnonzero((sizes.within[:, part] > 0) & ~sizes.near[:, part])
+            if not self.divided and not self.held.divided[rows].any():
+                continue
+            if len(rows) > 1 and few > strangers:
+                inside = sizes.within[rows, part]
+                yield from self.held.pairs(people, rows, inside, few, few - strangers)
 
     def _making(self, row: int, one: _Overlap, part: int, few: int, others: Flags, sizes: _Sizes) -> Iterator[int]:
         """Yield the rows that, beside a new part, make up the parts of this one that have its people, or all of it."""
@@ -356,8 +390,7 @@ class _Search:
             like = self.held.divided | (self.held.people < rest + few)
             rows = np.flatnonzero(others & like & (sizes.apart[:, part] > rest - few))
             if rest >= few and len(rows):
-                left = _Left(self.held.labels[row], kept, self.labels, self._only(part))
-                yield from self.held.make_up(left, rows, few - missed)
+                yield from self.held.make_up(row, kept, self.labels, self._only(part), rows, few - missed)
 
     def _several(self, row: int, one: _Overlap, kept: NDArray[np.bool_], others: Flags) -> Iterator[int]:
         """Yield the rows that, beside several new parts, make up a part of this one."""
@@ -368,18 +401,7 @@ class _Search:
             without = np.zeros(len(self.strangers), dtype=bool)
             without[one.held[within & (one.new == part)]] = True
             rows = np.flatnonzero(others & (self.held.people > rest[part] - self.few))
-            left = _Left(self.held.labels[row], kept[part], self.labels, without)
-            yield from self.held.make_up(left, rows, self.few)
-
-    @cached_property
-    def _order(self) -> tuple[Places, Places]:
-        order = np.argsort(self.labels, kind="stable")
-        return order, np.searchsorted(self.labels, np.arange(len(self.strangers) + 1), sorter=order)
-
-    def _people(self, part: int) -> Places:
-        """Return where the people of a new part stand."""
-        order, starts = self._order
-        return order[starts[part] : starts[part + 1]]
+            yield from self.held.make_up(row, kept[part], self.labels, without, rows, self.few)
 
     def _every(self, row: int) -> Flags:
         return np.asarray(np.arange(len(self.held.sizes_of(row))) > 0)
@@ -407,15 +429,11 @@ def _left(labels, kept, new, without, found):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _make_up(people, labels, rows, starts, sizes, few, found):  # type: ignore[no-untyped-def]
+def _make_up(people, labels, rows, starts, counts, sizes, few, found):  # type: ignore[no-untyped-def]
     """Say of which rows a union of parts is nearly some people."""
-    most = 0
-    for row in rows:
-        most = max(most, starts[row + 1] - starts[row])
-    inside = np.empty(most, dtype=np.intp)
+    inside = np.empty(counts.max(), dtype=np.intp)
     for i in range(len(rows)):
-        row = rows[i]
-        start, count = starts[row], starts[row + 1] - starts[row]
+        row, start, count = rows[i], starts[i], counts[i]
         inside[:count] = 0
         apart = 0
         for person in people:
