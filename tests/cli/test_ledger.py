@@ -18,6 +18,17 @@ def _flat(answer: Answer) -> str:
     return re.sub(r"[│\s]+", " ", answer.text)
 
 
+def test_a_ledger_is_made_only_where_its_key_was_kept_and_a_key_only_with_its_ledger(terminal: Terminal) -> None:
+    lost = terminal.run("seepage ledger create books --key no-folder/books.key --eta 1")
+    assert lost.code != 0
+    assert not (terminal.folder / "books").exists()
+    (terminal.folder / "taken").mkdir()
+    (terminal.folder / "taken" / "file").touch()
+    taken = terminal.run("seepage ledger create taken --key taken.key --eta 1")
+    assert (taken.code, "is not empty" in _flat(taken)) == (2, True)
+    assert not (terminal.folder / "taken.key").exists()
+
+
 def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Terminal) -> None:
     folder, books = terminal.folder, "books --key books.key"
     made = terminal.run(f"seepage ledger create {books} --floor age=10 {UNIT}")

@@ -156,6 +156,17 @@ def test_a_full_disk_and_a_closed_one_are_named_and_leave_nothing(place, monkeyp
     assert ledger.audit() == ()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is there on Linux")
+def test_a_full_disk_for_temporary_files_is_named_and_leaves_nothing(place, monkeypatch):
+    ledger, before = opened(place), files(place)
+    monkeypatch.setattr("seepage.ledger._buckets.tempfile.TemporaryFile", lambda: open("/dev/full", "wb"))  # noqa: SIM115
+    with pytest.raises(seepage.errors.UnwrittenError, match=r"A file in .* no space is left"):
+        post(ledger)
+    monkeypatch.undo()
+    assert files(place) == before
+    assert ledger.audit() == ()
+
+
 @pytest.mark.parametrize(("hours", "words"), [(2, "120 minutes ahead of"), (-2, "120 minutes behind")])
 def test_a_clock_that_is_wrong_is_named_and_nothing_is_posted(place, monkeypatch, hours, words):
     now, before = time.time, files(place)

@@ -253,3 +253,17 @@ def test_no_promise_is_told_by_an_entry_whose_seal_is_broken(ledger, tmp_path):
     for ask in (lambda one: one.limits, lambda one: one.units):
         with pytest.raises(seepage.errors.LedgerError, match="its seal is broken"):
             ask(Ledger(tmp_path / "ledger", key=NEW))
+
+
+def test_a_request_is_paid_for_once_also_when_a_merge_left_nobody_in_a_bucket(tmp_path):
+    ledger = Ledger.create(tmp_path / "many", key=KEY, eta=100.0, buckets=256)
+    debit = ledger.post(_leak(), title="one", request="a")
+    held = ledger._books.state().debits[debit.number]
+    sizes = {bucket: len(ledger._books.sums(stored)) for bucket, stored in held.items()}
+    names = ledger._books.names.of(PEOPLE)
+    buckets = names.view(np.uint8).reshape(len(names), -1)[:, 0]
+    alone = next(person for person, bucket in zip(PEOPLE, buckets.tolist(), strict=True) if sizes[bucket] == 1)
+    ledger.merge(next(person for person in PEOPLE if person != alone), alone)
+    again = ledger.post(_leak(), title="one", request="a")
+    assert again.number == debit.number
+    assert len(ledger.releases) == 1

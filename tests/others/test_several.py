@@ -1,5 +1,7 @@
 """Several outputs about the same people: the others are the noise of all of them at once."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage.models import Aggregate, Cox, KaplanMeier
+from seepage.others._crowd import Unknown
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 FEW = ["age", "bmi", "bp"]
@@ -374,3 +377,13 @@ def test_two_survival_curves_tell_no_less_than_one():
         assert (both.attributes.loc[at, "event"] >= single.attributes["event"] * (1 - 1e-9)).all()
         told, alone = (each.success_rate("event")["success_rate"] for each in (both, single))
         assert (told.loc[at] >= alone - 1e-9).all()
+
+
+def test_what_skewness_adds_takes_nothing_away_where_rounding_would():
+    """Beside 10^22 in one direction, rounding leaves negative numbers in the others, of which there is no root."""
+    directions = np.linalg.qr(RANDOM.normal(size=(8, 8)))[0]
+    added = (directions * [1e22, *np.zeros(7)]) @ directions.T
+    added = (added + added.T) / 2
+    assert np.linalg.eigvalsh(np.eye(8) + added).min() < 0
+    bent = Unknown.bent.func(SimpleNamespace(skewed=added))
+    np.testing.assert_allclose(bent @ bent, added, rtol=1e-10, atol=1e9)

@@ -57,3 +57,18 @@ def test_what_leaves_names_no_attribute_that_the_rows_chose(tmp_path):
     for written in (found.text(), found.html(), found.to_json()):
         assert "score of" not in written
         assert "something of somebody" in " ".join(written.split())
+
+
+def test_a_table_by_wards_of_one_ward_is_read_with_tables_of_others(tmp_path):
+    """Within it nobody's ward can be another, so that nobody has a value of it there."""
+    table(tmp_path / "one", PEOPLE, of=["score"], by=["ward"], where="ward == 'A'")
+    table(tmp_path / "all", PEOPLE, of=["score"])
+    together = check(tmp_path, people=PEOPLE)
+    assert [each.word for each in together.outputs] == ["pass", "pass"]
+    assert together.word == "pass"
+    # Less one of the ward, whose score is the difference.
+    gone = PEOPLE["id"][PEOPLE["ward"] == "A"].iloc[0]
+    table(tmp_path / "less", PEOPLE, of=["score"], by=["ward"], where=f"ward == 'A' and id != '{gone}'")
+    found = check(tmp_path, people=PEOPLE)
+    assert found.word == "fail"
+    assert gone in {who for finding in found.stages[0].findings for who in finding.people}

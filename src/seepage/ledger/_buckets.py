@@ -6,6 +6,7 @@ A bucket is what one worker holds in memory: checking a release, adding it up an
 import io
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Self
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from seepage._tables import Array
 from seepage.errors import InputError
 from seepage.ledger._names import BYTES
+from seepage.ledger._store import unwritten
 
 SAME_PERSON = (
     "{} of this release are one person in a ledger, which compares ids as text without blanks around it, without zeros "
@@ -148,14 +150,19 @@ class Spool:
 
     def __init__(self, buckets: int) -> None:
         self._buckets = buckets
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the spool)
+        try:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the spool)
+        except OSError as error:
+            raise unwritten("A temporary file", error) from error
         self._parts: list[tuple[int, np.dtype[np.void], NDArray[np.intp]]] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        # What did not fit on the disk is written once more here, and was told before.
+        with suppress(OSError):
+            self._file.close()
 
     def put(self, names: NDArray[np.void], columns: Mapping[str, Array]) -> None:
         """Add what some people owe."""
@@ -167,8 +174,12 @@ class Spool:
         for name, column in columns.items():
             records[name] = column[order]
         edges = np.searchsorted(bucket[order], np.arange(self._buckets + 1))
-        self._parts.append((self._file.tell(), kind, edges))
-        self._file.write(records.data)
+        try:
+            self._parts.append((self._file.tell(), kind, edges))
+            self._file.write(records.data)
+            self._file.flush()
+        except OSError as error:
+            raise unwritten(f"A file in {tempfile.gettempdir()}", error) from error
 
     def buckets(self) -> Iterator[tuple[int, BucketSums]]:
         """Yield what is owed in each bucket that somebody is in."""

@@ -116,12 +116,16 @@ class FolderStore(Store):
         except FileNotFoundError:
             raise FileNotFoundError(path) from None
         except OSError as error:
-            if error.errno in _FULL:
-                raise UnwrittenError(f"{self.place}/{path}", "no space is left", "Make room") from error
-            if error.errno in _CLOSED:
-                why = f"it may not be written to ({error.strerror})"
-                raise UnwrittenError(f"{self.place}/{path}", why, "Ask whoever owns the folder") from error
-            raise UnwrittenError(f"{self.place}/{path}", str(error.strerror), "See to the drive") from error
+            raise unwritten(f"{self.place}/{path}", error) from error
+
+
+def unwritten(path: str, error: OSError) -> UnwrittenError:
+    """Return why a file cannot be written, and what to do."""
+    if error.errno in _FULL:
+        return UnwrittenError(path, "no space is left", "Make room")
+    if error.errno in _CLOSED:
+        return UnwrittenError(path, f"it may not be written to ({error.strerror})", "Ask whoever owns the folder")
+    return UnwrittenError(path, str(error.strerror), "See to the drive")
 
 
 def _kept(folder: Path) -> None:

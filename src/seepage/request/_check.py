@@ -59,8 +59,9 @@ def check(
     earlier : path or Ledger, optional
         A folder of outputs that were let out before; or a ledger in which they were recorded (`record`), of which those
         are read that come near: they differ from an output of this request, or it from the union or the difference of
-        two of them or of one of them and another of this request, by fewer people than hide somebody. What comes near
-        and cannot be read again makes the request one that needs a look.
+        two of them or of one of them and another of this request, by fewer people than hide somebody; or cells of
+        tables and levels of categories do. What comes near and cannot be read again makes the request one that needs a
+        look.
     risk_appetite : mapping or path, optional
         That of ACRO: `acro.ACRO().config`, the config.json that it writes, or the YAML file that it reads. Each output
         is held against its `safe_threshold`, `safe_nk_n` and `safe_nk_k`, `safe_pratio_p` and `safe_dof_threshold` by

@@ -98,15 +98,20 @@ def create(
     if key.exists():
         raise InputError(f"{key} exists. Each ledger has a key of its own; name another file.")
     secret = secrets.token_bytes(32)
-    Ledger.create(
-        place,
-        key=secret,
-        error_floor=_promises(floor or []),
-        eta=eta,
-        # What is no word is refused there.
-        units=cast("dict[str, str]", options.units_of(unit)),
-    )
+    # The key first: nobody could ever open a ledger whose key was not kept.
     write_file(key, secret, private=True)
+    try:
+        Ledger.create(
+            place,
+            key=secret,
+            error_floor=_promises(floor or []),
+            eta=eta,
+            # What is no word is refused there.
+            units=cast("dict[str, str]", options.units_of(unit)),
+        )
+    except BaseException:
+        key.unlink(missing_ok=True)
+        raise
     console = screen()
     console.print(Text.assemble("The ledger            ", (place, "bold")))
     console.print(Text.assemble("Stays with you        ", (str(key), "bold")))
