@@ -162,6 +162,18 @@ def test_what_people_ask_for_after_tables(ledger, outputs, new, wanted):
         assert near(again, new, 6, [people]) == wanted - {name}
 
 
+@pytest.mark.parametrize("count", [2, 255, 256, 257, 600])
+def test_every_part_of_many_is_held_apart(ledger, count):
+    people = np.arange(3 * count)
+    ledger.record("cells", FILES, OutputPeople(people, [people % count]))
+    for part in (0, 254 % count, count - 1):
+        assert near(ledger, people[people % count == part], 1) == {"cells"}
+        assert near(ledger, people[people % count == part][:-1], 1) == set()
+    # Two parts of an output, and the rest of the people, in any table of as many cells.
+    halves = OutputPeople(people, [np.where(people % count < 2, 2 * count, people)])
+    assert near(ledger, halves, 1) == {"cells"}
+
+
 def parts(ledger, ids):
     """Return the parts of some people in the only output, None for who is not in it."""
     (output,) = ledger.outputs

@@ -54,7 +54,7 @@ class Divisions:
         labels = np.zeros((len(rows), count), dtype=np.min_scalar_type(most))
         place = np.random.default_rng(0).permutation(count)
         for row, (_, places, each) in zip(labels, rows, strict=True):
-            row[place[places]] = 1 if each is None else each + 1
+            row[place[places]] = 1 if each is None else np.add(each, 1, dtype=labels.dtype)
         return cls(labels, np.array([owner for owner, _, _ in rows], dtype=np.intp), place)
 
     def followed_by(self, others: "Divisions") -> "Divisions":
@@ -362,8 +362,8 @@ class _Search:
         for part in np.flatnonzero(sizes.missed[row] < few).tolist():
             yield from self._making(row, one, part, int(few[part]), others & ~sizes.near[:, part], sizes)
         if self.divided:
-            yield from self._several(row, one.turned, np.eye(len(one.held_sizes), dtype=bool), others)
-            yield from self._several(row, one.turned.whole, self._every(row)[None].repeat(2, axis=0), others)
+            yield from self._several(row, one.turned, others, whole=False)
+            yield from self._several(row, one.turned.whole, others, whole=True)
 
     def _made_of(self, sizes: _Sizes) -> Iterator[tuple[int, int]]:
         """Yield the pairs of rows of which parts make up a new part."""
@@ -392,16 +392,17 @@ class _Search:
             if rest >= few and len(rows):
                 yield from self.held.make_up(row, kept, self.labels, self._only(part), rows, few - missed)
 
-    def _several(self, row: int, one: _Overlap, kept: NDArray[np.bool_], others: Flags) -> Iterator[int]:
-        """Yield the rows that, beside several new parts, make up a part of this one."""
+    def _several(self, row: int, one: _Overlap, others: Flags, *, whole: bool) -> Iterator[int]:
+        """Yield the rows that, beside several new parts, make up a part of this one, or all of it."""
         within = one.within
         count, people = one.added(within, np.ones_like(one.people)), one.added(within, one.people)
         rest = one.sizes - people
         for part in np.flatnonzero((count > 1) & (people >= self.few) & (rest >= self.few)).tolist():
             without = np.zeros(len(self.strangers), dtype=bool)
             without[one.held[within & (one.new == part)]] = True
-            rows = np.flatnonzero(others & (self.held.people > rest[part] - self.few))
-            yield from self.held.make_up(row, kept[part], self.labels, without, rows, self.few)
+            rows, every = np.flatnonzero(others & (self.held.people > rest[part] - self.few)), self._every(row)
+            kept = every if whole else np.arange(len(every)) == part
+            yield from self.held.make_up(row, kept, self.labels, without, rows, self.few)
 
     def _every(self, row: int) -> Flags:
         return np.asarray(np.arange(len(self.held.sizes_of(row))) > 0)
