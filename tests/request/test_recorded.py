@@ -184,8 +184,8 @@ def test_the_people_of_a_level_are_a_part_of_a_regression(people, ledger, tmp_pa
     verdict, _ = held_against(may, june, some, ledger)
     assert verdict.word == word
     assert len(verdict.stages[-1].outputs) == 2
-    wards = ledger.outputs[0].divisions[0]
-    assert [*np.bincount(wards)] == [180] * 5
+    (parts,) = ledger.outputs[0].divisions
+    assert len(np.unique(parts)) == (10 if beside else 5)
 
 
 @pytest.mark.parametrize("from_a_ledger", [False, True])

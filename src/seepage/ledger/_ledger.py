@@ -416,7 +416,7 @@ class Ledger:
         self,
         people: OutputPeople | Iterable[object],
         *,
-        fewer_than: int,
+        fewer_than: int = 0,
         beside: Iterable[OutputPeople | Iterable[object]] = (),
     ) -> tuple[Recorded, ...]:
         """Return the recorded outputs that say something about few people, together with one about these.
@@ -430,8 +430,8 @@ class Ledger:
         ----------
         people : OutputPeople or iterable
             Whom the new output is about, and how its numbers divide them; or the ids of people whom nothing divides.
-        fewer_than : int
-            How many people are enough to hide each of them.
+        fewer_than : int, default=0
+            How many people are enough to hide each of them: no fewer than any of two or three outputs says of itself.
         beside : iterable of OutputPeople or iterable, optional
             The same of each other new output: those of the same request.
         """

@@ -97,7 +97,7 @@ class Divisions:
         """Return how many people are in each part of one, nobody's first."""
         return self._levels[-1][1][self._starts[row] : self._starts[row + 1]]
 
-    def make_up(self, row: int, kept: Flags, new: Places, without: Flags, rows: Places, few: int) -> Places:
+    def make_up(self, row: int, kept: Flags, new: Places, without: Flags, rows: Places, few: Places) -> Places:
         """Return which rows have a union of parts that is nearly what is left of some parts of a row.
 
         Parameters
@@ -111,25 +111,29 @@ class Divisions:
             Which of these are left out.
         rows : ndarray of int
             Which rows are asked.
-        few : int
+        few : ndarray of int
+            Of each, how many people may be in one of the two alone.
         """
         for end, sizes in self._levels:
             if not len(rows):
                 break
             rest = np.empty(end, dtype=np.intp)
             rest = rest[: _left(self.labels[row], kept, new, without, rest)]
-            rows = rows[self._like(rest, self.labels, rows, rows, sizes, few)]
+            like = self._like(rest, self.labels, rows, rows, sizes, few)
+            rows, few = rows[like], few[like]
         return rows
 
     def _like(
-        self, people: Places, labels: NDArray[np.unsignedinteger], at: Places, rows: Places, sizes: Places, few: int
+        self, people: Places, labels: NDArray[np.unsignedinteger], at: Places, rows: Places, sizes: Places, few: Places
     ) -> Flags:
         """Return whether a union of parts of each row, which is one of some labels, is nearly some people."""
         found = np.empty(len(rows), dtype=np.bool_)
         _make_up(people, labels, at, self._starts[rows], self._counts[rows], sizes, few, found)
         return found
 
-    def pairs(self, people: Places, rows: Places, inside: Places, few: int, left: int) -> Iterator[tuple[int, int]]:
+    def pairs(
+        self, people: Places, rows: Places, inside: Places, few: Places, strangers: int
+    ) -> Iterator[tuple[int, int]]:
         """Yield the pairs of rows that make up some people, of whom so many are in parts that lie in them.
 
         Parameters
@@ -139,21 +143,24 @@ class Divisions:
             Which rows are asked.
         inside : ndarray of int
             Of each, how many of the people are in its parts that lie among them, but for few.
-        few : int
-        left : int
-            How many of the people may be in neither.
+        few : ndarray of int
+            Of each, by how many people it must differ.
+        strangers : int
+            How many more are in none of them.
         """
         # Row by row is far faster than all at once.
         labels, sizes = np.stack([self.labels[row].take(people) for row in rows]), self._levels[-1][1]
         for at, row in enumerate(rows.tolist()):
-            others = np.flatnonzero((inside > 0) & (inside + inside[at] > len(people) - left) & (rows != row))
-            if few <= inside[at] <= len(people) - few and len(others):
+            left = np.maximum(few, few[at]) - strangers
+            enough = (inside + inside[at] > len(people) - left) & (left > 0)
+            others = np.flatnonzero((inside > 0) & enough & (rows != row))
+            if few[at] <= inside[at] <= len(people) - few[at] and len(others):
                 size = self.sizes_of(row)
                 own = np.bincount(labels[at], minlength=len(size))
-                within = (own > size - own) & (size - own < few)
+                within = (own > size - own) & (size - own < few[at])
                 within[0] = False
                 rest = np.flatnonzero(~within[labels[at]])
-                found = self._like(rest, labels, others, rows[others], sizes, left)
+                found = self._like(rest, labels, others, rows[others], sizes, left[others])
                 yield from ((row, int(rows[other])) for other in others[found])
 
 
@@ -278,7 +285,9 @@ class _Sizes:
         return one.near, one.added(one.within, one.people), one.missed, apart, beyond
 
 
-def near_parts(held: Divisions, places: Places, divisions: Sequence[NDArray[np.unsignedinteger]], few: int) -> set[int]:
+def near_parts(
+    held: Divisions, places: Places, divisions: Sequence[NDArray[np.unsignedinteger]], few: Places
+) -> set[int]:
     """Return the outputs that come near a new one by parts of some of them.
 
     Parameters
@@ -288,8 +297,8 @@ def near_parts(held: Divisions, places: Places, divisions: Sequence[NDArray[np.u
         Those of the people of the new output; -1 for who is in no output that is held.
     divisions : sequence of ndarray of int
         The parts that they are in, from 0.
-    few : int
-        How many people say enough about somebody.
+    few : ndarray of int
+        By how many people each output must differ.
     """
     everybody, found = np.zeros(len(places), dtype=np.intp), set[int]()
     for parts in (everybody, *(each.astype(np.intp) for each in divisions if each.any())):
@@ -298,7 +307,7 @@ def near_parts(held: Divisions, places: Places, divisions: Sequence[NDArray[np.u
         labels[held.place[places[known]]] = parts[known] + 1
         strangers = np.bincount(parts[~known] + 1, minlength=count)
         if parts.any() or held.divided.any():
-            found |= _Search(held, labels, strangers, few).found()
+            found |= _Search(held, labels, strangers, few[held.owners]).found()
     return found
 
 
@@ -309,7 +318,8 @@ class _Search:
     held: Divisions
     labels: Places
     strangers: Places
-    few: int
+    few: Places
+    """By how many people each of the others must differ."""
 
     @property
     def divided(self) -> bool:
@@ -317,7 +327,8 @@ class _Search:
         return len(self.strangers) > 2
 
     def overlap(self, row: int) -> _Overlap:
-        return _Overlap.of(self.labels, self.strangers, self.held.labels[row], self.held.sizes_of(row), self.few)
+        few = int(self.few[row])
+        return _Overlap.of(self.labels, self.strangers, self.held.labels[row], self.held.sizes_of(row), few)
 
     def found(self) -> set[int]:
         """Return the outputs that come near."""
@@ -355,15 +366,15 @@ class _Search:
         if not others.any():
             return
         one = self.overlap(row)
-        few = np.minimum(self.few, one.sizes)
-        few[0] = 0
+        few = np.maximum(self.few, self.few[row])
         # What is near by itself says nothing more with another.
-        few[sizes.near[row]] = 0
-        for part in np.flatnonzero(sizes.missed[row] < few).tolist():
-            yield from self._making(row, one, part, int(few[part]), others & ~sizes.near[:, part], sizes)
+        asked = ~sizes.near[row] & (sizes.missed[row] < np.minimum(few.max(), one.sizes))
+        for part in (np.flatnonzero(asked[1:]) + 1).tolist():
+            least = np.minimum(few, one.sizes[part])
+            yield from self._making(row, one, part, least, others & ~sizes.near[:, part], sizes)
         if self.divided:
-            yield from self._several(row, one.turned, others, whole=False)
-            yield from self._several(row, one.turned.whole, others, whole=True)
+            yield from self._several(row, one.turned, few, others, whole=False)
+            yield from self._several(row, one.turned.whole, few, others, whole=True)
 
     def _made_of(self, sizes: _Sizes) -> Iterator[tuple[int, int]]:
         """Yield the pairs of rows of which parts make up a new part."""
@@ -371,15 +382,14 @@ class _Search:
         starts = np.searchsorted(self.labels, np.arange(len(self.strangers) + 1), sorter=order)
         for part in range(1, len(self.strangers)):
             people, strangers = order[starts[part] : starts[part + 1]], int(self.strangers[part])
-            few = min(self.few, len(people) + strangers)
             rows = np.flatnonzero((sizes.within[:, part] > 0) & ~sizes.near[:, part])
             if not self.divided and not self.held.divided[rows].any():
                 continue
-            if len(rows) > 1 and few > strangers:
-                inside = sizes.within[rows, part]
-                yield from self.held.pairs(people, rows, inside, few, few - strangers)
+            few = np.minimum(self.few[rows], len(people) + strangers)
+            if len(rows) > 1 and few.max() > strangers:
+                yield from self.held.pairs(people, rows, sizes.within[rows, part], few, strangers)
 
-    def _making(self, row: int, one: _Overlap, part: int, few: int, others: Flags, sizes: _Sizes) -> Iterator[int]:
+    def _making(self, row: int, one: _Overlap, part: int, few: Places, others: Flags, sizes: _Sizes) -> Iterator[int]:
         """Yield the rows that, beside a new part, make up the parts of this one that have its people, or all of it."""
         missed, every = int(sizes.missed[row, part]), self._every(row)
         touched = np.zeros_like(every)
@@ -388,21 +398,22 @@ class _Search:
         both = [(touched, int(sizes.beyond[row, part])), (every, whole)]
         for kept, rest in both[int((touched == every).all()) :]:
             like = self.held.divided | (self.held.people < rest + few)
-            rows = np.flatnonzero(others & like & (sizes.apart[:, part] > rest - few))
-            if rest >= few and len(rows):
-                yield from self.held.make_up(row, kept, self.labels, self._only(part), rows, few - missed)
+            some = others & (few > missed) & (rest >= few)
+            rows = np.flatnonzero(some & like & (sizes.apart[:, part] > rest - few))
+            if len(rows):
+                yield from self.held.make_up(row, kept, self.labels, self._only(part), rows, few[rows] - missed)
 
-    def _several(self, row: int, one: _Overlap, others: Flags, *, whole: bool) -> Iterator[int]:
+    def _several(self, row: int, one: _Overlap, few: Places, others: Flags, *, whole: bool) -> Iterator[int]:
         """Yield the rows that, beside several new parts, make up a part of this one, or all of it."""
         within = one.within
         count, people = one.added(within, np.ones_like(one.people)), one.added(within, one.people)
         rest = one.sizes - people
-        for part in np.flatnonzero((count > 1) & (people >= self.few) & (rest >= self.few)).tolist():
+        for part in np.flatnonzero((count > 1) & (people >= one.few) & (rest >= one.few)).tolist():
             without = np.zeros(len(self.strangers), dtype=bool)
             without[one.held[within & (one.new == part)]] = True
-            rows, every = np.flatnonzero(others & (self.held.people > rest[part] - self.few)), self._every(row)
+            rows, every = np.flatnonzero(others & (self.held.people > rest[part] - few)), self._every(row)
             kept = every if whole else np.arange(len(every)) == part
-            yield from self.held.make_up(row, kept, self.labels, without, rows, self.few)
+            yield from self.held.make_up(row, kept, self.labels, without, rows, few[rows])
 
     def _every(self, row: int) -> Flags:
         return np.asarray(np.arange(len(self.held.sizes_of(row))) > 0)
@@ -441,11 +452,11 @@ def _make_up(people, labels, rows, starts, counts, sizes, few, found):  # type: 
             part = labels[row, person]
             if part == 0:
                 apart += 1
-                if apart >= few:
+                if apart >= few[i]:
                     break
             else:
                 inside[part] += 1
-        if apart < few:
+        if apart < few[i]:
             for part in range(1, count):
                 apart += min(inside[part], sizes[start + part] - inside[part])
-        found[i] = apart < few
+        found[i] = apart < few[i]

@@ -40,10 +40,13 @@ class OutputPeople:
     divisions : iterable of sequences
         Ways in which its numbers rest on parts of the people, such as the cells of a table, or the levels of a category
         in a regression: of each way a value for each person, which people of one part have in common.
+    hidden_by : int, default=0
+        By how many people another output must differ from it for each of them to be hidden: more for many numbers.
     """
 
     ids: Iterable[object]
     divisions: Iterable[Column | Sequence[object]] = ()
+    hidden_by: int = 0
 
     @classmethod
     def of(cls, given: "OutputPeople | Iterable[object]") -> "OutputPeople":
@@ -57,7 +60,8 @@ class OutputPeople:
         for each in parts:
             if len(each) != len(found):
                 raise InputError(f"divisions has {len(each):,} values for {len(found):,} people: give one for each.")
-        return NamedPeople(found, tuple(each.astype(np.min_scalar_type(int(each.max(initial=0)))) for each in parts))
+        smallest = tuple(each.astype(np.min_scalar_type(int(each.max(initial=0)))) for each in parts)
+        return NamedPeople(found, smallest, self.hidden_by)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,7 @@ class NamedPeople:
 
     names: NDArray[np.void]
     divisions: tuple[Parts, ...]
+    hidden_by: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +98,12 @@ class Recorded:
     """Who is in it, by their places."""
     divisions: tuple[Parts, ...] = field(default=(), repr=False)
     """Ways in which its numbers divide them: the part of each of its people, in the order of their places."""
+    hidden_by: int = 0
+    """By how many people another output must differ from it for each of them to be hidden."""
 
     def content(self, names: Names) -> bytes:
         """Return it as a file that only whoever has the key can read."""
-        told = {"name": self.name, "files": dict(self.files), "forgotten": self.forgotten}
+        told = {"name": self.name, "files": dict(self.files), "forgotten": self.forgotten, "hidden_by": self.hidden_by}
         counts = {"newcomers": len(self.newcomers), "bits": len(self.bits), "people": len(self.places())}
         head = json.dumps({**told, **counts, "divisions": [each.dtype.str for each in self.divisions]}).encode()
         parts = b"".join(each.tobytes() for each in self.divisions)
@@ -126,6 +133,7 @@ class Recorded:
             newcomers,
             bits.tobytes(),
             tuple(divisions),
+            head["hidden_by"],
             forgotten=head["forgotten"],
         )
 
@@ -150,7 +158,8 @@ class Recorded:
             told
             and np.array_equal(self.places(), other.places())
             and len(parts) == len(others)
-            and all(map(np.array_equal, parts, others))
+            # Of whoever is one person with another by now, a part may be gone.
+            and all(np.array_equal(_numbered(one), _numbered(two)) for one, two in zip(parts, others, strict=True))
         )
 
     def exchanged(self, leave: Places, to: Places) -> "Recorded":
@@ -215,7 +224,7 @@ class Register:
         # Two ids may be one person, who is in one part.
         places, first = np.unique(whole.places_of(people.names), return_index=True)
         divisions = tuple(each[first] for each in people.divisions)
-        return replace(bare, bits=packed(places, len(whole.people)), divisions=divisions)
+        return replace(bare, bits=packed(places, len(whole.people)), divisions=divisions, hidden_by=people.hidden_by)
 
     def changed(self, who: Mapping[bytes, bytes]) -> Iterator[Recorded]:
         """Yield outputs that change when some people get the names of others, or none."""
@@ -281,7 +290,8 @@ class Register:
         places = self.places_of(people.names[first])
         strangers = int((places < 0).sum())
         # No two of them differ by more people than there are.
-        fewer_than = min(fewer_than, len(self.people) + strangers + 1)
+        few = np.maximum([each.hidden_by for each in self.outputs], max(fewer_than, people.hidden_by))
+        few = np.minimum(few, len(self.people) + strangers + 1)
         # Whoever is in no output before makes it differ from all of them.
         new = np.frombuffer(packed(places[places >= 0], 64 * self.words.shape[1]), dtype=np.uint64)
         # Outputs about the very same people come near together.
@@ -290,12 +300,19 @@ class Register:
             return_index=True,
             return_inverse=True,
         )
-        wholes = near_wholes(self.words[firsts], new, strangers, fewer_than)
+        most = np.zeros(len(firsts), dtype=np.intp)
+        np.maximum.at(most, same, few)
+        wholes = near_wholes(self.words[firsts], new, strangers, most)
         found = {i for i, group in enumerate(same.tolist()) if group in wholes}
         divisions = [each[first] for each in people.divisions]
         if divisions or any(each.divisions for each in self.outputs):
-            found |= near_parts(self._divisions, places, divisions, fewer_than)
+            found |= near_parts(self._divisions, places, divisions, few)
         return found
+
+
+def _numbered(parts: Parts) -> Places:
+    """Return parts as they are numbered without gaps."""
+    return np.unique(parts, return_inverse=True)[1]
 
 
 def packed(places: NDArray[np.intp], count: int) -> bytes:

@@ -33,28 +33,39 @@ class _Relation:
     """How many people, who are in the new output and in no other, make them differ."""
 
 
-def near_wholes(held: Words, new: Words, strangers: int, few: int) -> set[int]:
-    """Return the rows that come near a new one, alone or in pairs."""
+def near_wholes(held: Words, new: Words, strangers: int, few: Places) -> set[int]:
+    """Return the rows that come near a new one, alone or in pairs.
+
+    Parameters
+    ----------
+    held : ndarray of shape (outputs, words)
+    new : ndarray of shape (words,)
+    strangers : int
+        How many people of the new one are in none of them.
+    few : ndarray of shape (outputs,)
+        By how many people each must differ.
+    """
     if not len(held):
         return set()
+    most = int(few.max())
     sizes, inside, size = _counts(held), _counts(held & new), int(_counts(new[None])[0])
     beyond, rest = sizes - inside, size - inside
     close = beyond + rest + strangers < few
     found = set(np.flatnonzero(close).tolist())
     # Each output that is one of a pair lies in the new one, or holds it, or is apart from it, but for few. A pair that
     # comes near because one of the two does by itself says nothing more.
-    within, around, apart = (beyond < few) & ~close, (rest + strangers < few) & ~close, inside < few
+    within, around, apart = (beyond < most) & ~close, (rest + strangers < most) & ~close, inside < most
     every = np.ones(len(held), dtype=bool)
     relations = (
         _Relation(
-            within, within, lambda i, j: inside[i] + inside[j] + few > size, lambda i, j, n: (n, i | j), strangers
+            within, within, lambda i, j: inside[i] + inside[j] + most > size, lambda i, j, n: (n, i | j), strangers
         ),
-        _Relation(around, apart, lambda i, j: beyond[i] < beyond[j] + few, lambda i, j, n: (n, i & ~j), strangers),
+        _Relation(around, apart, lambda i, j: beyond[i] < beyond[j] + most, lambda i, j, n: (n, i & ~j), strangers),
         _Relation(
-            around, every, lambda i, j: abs(sizes[i] - size - beyond[j]) < few, lambda i, j, n: (i, n | j), strangers
+            around, every, lambda i, j: abs(sizes[i] - size - beyond[j]) < most, lambda i, j, n: (i, n | j), strangers
         ),
-        _Relation(within, every, lambda i, j: abs(sizes[i] - rest[j]) < few, lambda i, j, n: (i, n & ~j), strangers),
-        _Relation(apart, every, lambda i, j: abs(sizes[i] - beyond[j]) < few, lambda i, j, n: (i, j & ~n), 0),
+        _Relation(within, every, lambda i, j: abs(sizes[i] - rest[j]) < most, lambda i, j, n: (i, n & ~j), strangers),
+        _Relation(apart, every, lambda i, j: abs(sizes[i] - beyond[j]) < most, lambda i, j, n: (i, j & ~n), 0),
     )
     for relation in relations:
         for one, other in _pairs(relation):
@@ -70,7 +81,7 @@ def near_wholes(held: Words, new: Words, strangers: int, few: int) -> set[int]:
 
 
 def _differing_by_few(
-    held: Words, new: Words, one: Places, other: Places, relation: _Relation, few: int
+    held: Words, new: Words, one: Places, other: Places, relation: _Relation, few: Places
 ) -> tuple[Places, Places]:
     """Return the pairs of which a relation nearly holds; those who differ in a part of the words are not read on."""
     start, end = 0, min(_FIRST_WORDS, held.shape[1])
@@ -81,7 +92,7 @@ def _differing_by_few(
             i, j, n = held[one[some], start:end], held[other[some], start:end], new[start:end]
             left, right = relation.sides(i, j, n)
             differ[some] += _counts(left ^ right)
-        kept = differ < few
+        kept = differ < np.maximum(few[one], few[other])
         one, other, differ = one[kept], other[kept], differ[kept]
         start, end = end, min(4 * end, held.shape[1])
     return one, other

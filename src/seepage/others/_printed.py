@@ -13,6 +13,9 @@ from seepage.others._check import Check
 from seepage.others._crowd import Moves, Scatter
 from seepage.others._slopes import Slopes
 
+# Of how many people parts are on average at least, which values make that cross.
+_A_PART = 20
+
 Places = Sequence[tuple[str, float] | None]
 """Where values are looked at: where they are, or one attribute so many deviations from what a person's other values let
 expect, and that attribute alone."""
@@ -54,20 +57,22 @@ class Level:
         return max(10, 5 * self.coefficients)
 
 
-def divided_by(levels: Sequence[Level]) -> tuple[NDArray[np.intp], ...]:
-    """Return how levels divide people: those that nobody has two of are parts of one division.
+def divided_by(levels: Sequence[NDArray[np.bool_]]) -> tuple[NDArray[np.intp], ...]:
+    """Return how the holders of values divide people: who has all values in common is in one part.
 
-    Of each column the level of most people is left out: whoever has no other has it.
+    Products of columns tell how these cross, outcomes cross all of them, and what is left of all levels is a level too:
+    so values cross as long as the parts are of some size, and those that would make them smaller divide anew.
     """
-    most = {each.name: each for each in sorted(levels, key=lambda each: each.people)}
     found: list[NDArray[np.intp]] = []
-    for each in levels:
-        if each.members is None or each is most[each.name]:
-            continue
-        free = (division for division in found if not division[each.members].any())
-        if (division := next(free, None)) is None:
-            found.append(division := np.zeros(len(each.members), dtype=np.intp))
-        division[each.members] = division.max() + 1
+    for members in levels:
+        most = max(len(members) // _A_PART, 2)
+        for i, division in enumerate(found):
+            parts, crossed = np.unique(2 * division + members, return_inverse=True)
+            if len(parts) <= most:
+                found[i] = crossed.ravel()
+                break
+        else:
+            found.append(members.astype(np.intp))
     return tuple(found)
 
 
@@ -154,7 +159,7 @@ class Printed:
     @property
     def divisions(self) -> tuple[NDArray[np.intp], ...]:
         """Ways in which numbers rest on parts of the people: of each the part that everybody is in."""
-        return (*self.divided, *divided_by(self.levels))
+        return (*self.divided, *divided_by([each.members for each in self.levels if each.members is not None]))
 
     @cached_property
     def leverage(self) -> Array:

@@ -16,10 +16,11 @@ from seepage.ledger import Entry, Ledger, OutputPeople, Recorded
 from seepage.others import OthersLeakage
 from seepage.request._alone import Alone
 from seepage.request._given import HandedIn, UnreadFile, handed_in
-from seepage.request._output import RequestOutput, output_of
+from seepage.request._output import output_of
 from seepage.request._people import RequestPeople
 
-_BINARY = ".skops"
+# What is no text in UTF-8 is kept as one, under a name that says so.
+_BINARY = ".base64"
 
 
 def record(request: str | os.PathLike[str], *, people: Data, ids: str = "id", ledger: Ledger) -> dict[str, Entry]:
@@ -64,41 +65,48 @@ def record(request: str | os.PathLike[str], *, people: Data, ids: str = "id", le
     everybody, found = RequestPeople.of(people, ids), dict[str, Entry]()
     for given in handed_in(Path(request)):
         if not isinstance(given, UnreadFile):
-            found[given.name] = ledger.record(given.name, _files(given), _whom(output_of(given, everybody)))
+            found[given.name] = ledger.record(given.name, _files(given), _whom(given, everybody))
     return found
 
 
-def _whom(output: RequestOutput) -> OutputPeople:
+def _whom(given: HandedIn, people: RequestPeople) -> OutputPeople:
     """Return whom an output is about: those of whom it uses the values, who may be fewer than its filter keeps."""
     try:
-        return _people_of(output.measured())
+        return _people_of(output_of(given, people).measured())
     except SeepageError:
-        # It was let out all the same.
-        return OutputPeople(np.asarray(output.people.column(output.people.ids))[output.rows])
+        # It was let out all the same: about whom its filter keeps, or whoever is there, if that cannot be read either.
+        try:
+            rows = people.rows(given.says.get("where"))
+        except SeepageError:
+            rows = people.rows(None)
+        return OutputPeople(np.asarray(people.column(people.ids))[rows])
 
 
 def _people_of(leak: OthersLeakage) -> OutputPeople:
-    return OutputPeople(np.asarray(leak.people.ids), leak.information.printed.divisions)
+    return OutputPeople(np.asarray(leak.people.ids), leak.information.printed.divisions, _hidden_by(leak))
 
 
 def _files(given: HandedIn) -> dict[str, str]:
     """Return what an output consists of, as texts."""
     paths = dict.fromkeys([given.path, given.path.with_suffix(".toml")])
-    contents = {path.name: path.read_bytes() for path in paths if path.exists()}
-    return {
-        name: base64.b64encode(content).decode() if name.endswith(_BINARY) else content.decode("utf-8-sig")
-        for name, content in contents.items()
-    }
+    found = {}
+    for path in paths:
+        if path.exists():
+            content = path.read_bytes()
+            try:
+                found[path.name] = content.decode("utf-8-sig")
+            except UnicodeDecodeError:
+                found[path.name + _BINARY] = base64.b64encode(content).decode()
+    return found
 
 
 def near(ledger: Ledger, now: Mapping[str, Alone]) -> list[Recorded]:
     """Return what was let out before and says something about few people together with outputs that are asked for."""
-    few = max((_hidden_by(each.leak) for each in now.values()), default=1)
     about = {name: _people_of(each.leak) for name, each in now.items()}
     found: dict[int, Recorded] = {}
     for name, whom in about.items():
         beside = [others for other, others in about.items() if other != name]
-        found |= {one.number: one for one in ledger.near(whom, fewer_than=few, beside=beside)}
+        found |= {one.number: one for one in ledger.near(whom, beside=beside)}
     return [found[number] for number in sorted(found)]
 
 
@@ -126,6 +134,6 @@ def laid_out(outputs: Iterable[Recorded]) -> Iterator[list[Path]]:
             for name, text in each.files.items():
                 content = base64.b64decode(text) if name.endswith(_BINARY) else text.encode()
                 # A name is one of a file, wherever it came from.
-                (folder / Path(name).name).write_bytes(content)
+                (folder / Path(name).name.removesuffix(_BINARY)).write_bytes(content)
             folders.append(folder)
         yield folders
