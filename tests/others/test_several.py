@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import seepage
 from seepage.models import Aggregate, Cox, KaplanMeier
 from seepage.others._crowd import Unknown
+from seepage.others._printed import divided_by
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 FEW = ["age", "bmi", "bp"]
@@ -387,3 +388,18 @@ def test_what_skewness_adds_takes_nothing_away_where_rounding_would():
     assert np.linalg.eigvalsh(np.eye(8) + added).min() < 0
     bent = Unknown.bent.func(SimpleNamespace(skewed=added))
     np.testing.assert_allclose(bent @ bent, added, rtol=1e-10, atol=1e9)
+
+
+def test_holders_of_levels_are_parts_of_divisions_as_far_as_parts_have_some_size():
+    ward = np.repeat([0, 1, 2], [100, 300, 100])
+    # Both values of a column for each ward but the first; that of most people is among them.
+    columns = [held for level in (1, 2) for held in (ward == level, ward != level)]
+    (wards,) = divided_by(columns)
+    assert [set(ward[wards == part]) for part in range(3)] in ([{0}, {2}, {1}], [{0}, {1}, {2}], [{1}, {0}, {2}])
+    many = [RANDOM.random(500) < 0.5 for _ in range(12)]
+    found = divided_by(many)
+    assert 1 < len(found) < 12
+    for division in found:
+        assert len(np.unique(division)) <= 500 / 20
+    for members in many:
+        assert any(all(len(set(members[each == part])) == 1 for part in np.unique(each)) for each in found)

@@ -7,6 +7,7 @@ from sklearn.linear_model import LinearRegression
 
 import seepage
 from seepage.ledger import Ledger
+from seepage.request._recorded import laid_out
 
 KEY = bytes(range(32))
 
@@ -186,6 +187,55 @@ def test_the_people_of_a_level_are_a_part_of_a_regression(people, ledger, tmp_pa
     assert len(verdict.stages[-1].outputs) == 2
     (parts,) = ledger.outputs[0].divisions
     assert len(np.unique(parts)) == (10 if beside else 5)
+
+
+def test_an_earlier_output_with_many_numbers_asks_for_more_people_than_a_new_one(people, ledger, tmp_path):
+    """Forty people are enough for a line, and too few for nine coefficients."""
+    random = np.random.default_rng(1)
+    some = people.assign(**{name: random.normal(size=900) for name in "abcdefg"})
+    for folder, columns, where in (("may", ["age", *"abcdefg"], None), ("june", ["age"], "id >= 30")):
+        kept = some.query(where) if where else some
+        model = LinearRegression().fit(kept[columns], kept["income"])
+        numbers = zip(["(Intercept)", *columns], [model.intercept_, *model.coef_], strict=True)
+        (tmp_path / folder).mkdir()
+        rows = ["term,estimate", *(f"{name},{number:.4f}" for name, number in numbers)]
+        (tmp_path / folder / "model.csv").write_text("\n".join(rows))
+        said = f'where = "{where}"\n' if where else ""
+        (tmp_path / folder / "model.toml").write_text(f'family = "gaussian"\noutcome = "income"\n{said}')
+    verdict, _ = held_against(tmp_path / "may", tmp_path / "june", some, ledger)
+    assert len(verdict.stages[-1].outputs) == 2
+    # The line alone does not ask for so many.
+    again = Ledger.create(tmp_path / "again", key=KEY, eta=1.0)
+    seepage.request.record(tmp_path / "june", people=some, ledger=again)
+    assert again.outputs[0].hidden_by < 30 < ledger.outputs[0].hidden_by
+
+
+def test_recording_goes_on_after_what_cannot_be_read(people, ledger, tmp_path):
+    """It was let out all the same: about whom its filter keeps, or about everybody if that cannot be read either."""
+    may = tables(
+        tmp_path / "may",
+        a_median='statistics = ["median"]',
+        b_column='by = ["nowhere"]\nwhere = "age >= 60"',
+        c_filter='where = "nowhere == 1"',
+        d_nobody='where = "age > 200"',
+        f_good='where = "sex == f"',
+    )
+    (may / "e_latin.csv").write_bytes("höhe\n1.5\n".encode("latin-1"))
+    (may / "e_latin.toml").write_text('of = ["income"]\nstatistics = ["mean"]\n')
+    assert [*seepage.request.record(may, people=people, ledger=ledger)] == [
+        *("a_median", "b_column", "c_filter", "d_nobody", "e_latin", "f_good")
+    ]
+    about = {each.name: len(each.places()) for each in ledger.outputs}
+    old, women = int((people["age"] >= 60).sum()), int((people["sex"] == "f").sum())
+    assert [*about.values()] == [900, old, 900, 900, 900, women]
+    # As it was, byte by byte, for whoever reads it again.
+    (latin,) = (each for each in ledger.outputs if each.name == "e_latin")
+    with laid_out([latin]) as (folder,):
+        assert (folder / "e_latin.csv").read_bytes() == (may / "e_latin.csv").read_bytes()
+    june = tables(tmp_path / "june", all="")
+    verdict = seepage.request.check(june, people=people, earlier=ledger)
+    assert verdict.word == "review"
+    assert "c_filter, entry 3 (earlier) is not read with this request" in " ".join(verdict.text().split())
 
 
 @pytest.mark.parametrize("from_a_ledger", [False, True])
