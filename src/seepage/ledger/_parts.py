@@ -256,10 +256,16 @@ class _Overlap:
         found[order] = (people > 0) & ((so_far >= self.few) | (self.people > self.beyond)[order])
         return found
 
+    @cached_property
+    def several(self) -> Flags:
+        """Return which new parts have several held parts within, and more people beside these."""
+        count, people = self.added(self.within, np.ones_like(self.people)), self.added(self.within, self.people)
+        return (count > 1) & (people >= self.few) & (self.sizes - people >= self.few)
+
 
 @dataclass(frozen=True, eq=False)
 class _Sizes:
-    """What sizes say of each held division beside each part of a new one, shape (divisions, parts)."""
+    """What sizes say of each held division beside each part of a new one, shape (divisions, parts) but for the last."""
 
     near: Flags
     """Whether a union of its parts is nearly the new part."""
@@ -271,6 +277,8 @@ class _Sizes:
     """How many people are in its parts that have few people of the new one."""
     beyond: Places
     """How many people of the parts that have people of the new one are not in it."""
+    several: Flags
+    """Whether parts of it, or all of it, have several new parts within, and more people beside these."""
 
     @classmethod
     def of(cls, overlaps: Iterable[_Overlap]) -> "_Sizes":
@@ -278,11 +286,12 @@ class _Sizes:
         return cls(*(np.array(column) for column in zip(*rows, strict=True)))
 
     @staticmethod
-    def _row(one: _Overlap) -> tuple[Flags | Places, ...]:
+    def _row(one: _Overlap) -> tuple[Flags | Places | bool, ...]:
         sizes = one.held_sizes[one.held]
         apart = one.held_sizes[1:].sum() - one.added(one.both & (one.people >= one.few), sizes)
         beyond = one.added(one.touched, one.beyond)
-        return one.near, one.added(one.within, one.people), one.missed, apart, beyond
+        several = bool(one.turned.several.any() or one.turned.whole.several.any())
+        return one.near, one.added(one.within, one.people), one.missed, apart, beyond, several
 
 
 def near_parts(
@@ -326,6 +335,11 @@ class _Search:
         """Whether the new one has more than one part."""
         return len(self.strangers) > 2
 
+    @cached_property
+    def _sizes(self) -> Places:
+        """How many people are in each part, nobody's first."""
+        return np.bincount(self.labels, minlength=len(self.strangers)) + self.strangers
+
     def overlap(self, row: int) -> _Overlap:
         few = int(self.few[row])
         return _Overlap.of(self.labels, self.strangers, self.held.labels[row], self.held.sizes_of(row), few)
@@ -345,7 +359,8 @@ class _Search:
         sizes, owners = _Sizes.of(looked_at()), self.held.owners
         found = np.isin(owners, owners[[*rows]])
         for one, other in self._made_of(sizes):
-            found |= np.isin(owners, owners[[one, other]])
+            if not (found[one] and found[other]):
+                found |= np.isin(owners, owners[[one, other]])
         for row in range(len(owners)):
             # Two that come near already are not asked again.
             others = (np.arange(len(owners)) != row) & ~(found & found[row])
@@ -363,16 +378,16 @@ class _Search:
         """Yield which other rows leave few people, with parts of this one and of the new one."""
         if not self.divided and not self.held.divided[row]:
             others = others & self.held.divided
-        if not others.any():
-            return
-        one = self.overlap(row)
         few = np.maximum(self.few, self.few[row])
         # What is near by itself says nothing more with another.
-        asked = ~sizes.near[row] & (sizes.missed[row] < np.minimum(few.max(), one.sizes))
+        asked = ~sizes.near[row] & (sizes.missed[row] < np.minimum(few.max(), self._sizes))
+        if not others.any() or not (asked[1:].any() or sizes.several[row]):
+            return
+        one = self.overlap(row)
         for part in (np.flatnonzero(asked[1:]) + 1).tolist():
             least = np.minimum(few, one.sizes[part])
             yield from self._making(row, one, part, least, others & ~sizes.near[:, part], sizes)
-        if self.divided:
+        if self.divided and sizes.several[row]:
             yield from self._several(row, one.turned, few, others, whole=False)
             yield from self._several(row, one.turned.whole, few, others, whole=True)
 
@@ -405,12 +420,10 @@ class _Search:
 
     def _several(self, row: int, one: _Overlap, few: Places, others: Flags, *, whole: bool) -> Iterator[int]:
         """Yield the rows that, beside several new parts, make up a part of this one, or all of it."""
-        within = one.within
-        count, people = one.added(within, np.ones_like(one.people)), one.added(within, one.people)
-        rest = one.sizes - people
-        for part in np.flatnonzero((count > 1) & (people >= one.few) & (rest >= one.few)).tolist():
+        rest = one.sizes - one.added(one.within, one.people)
+        for part in np.flatnonzero(one.several).tolist():
             without = np.zeros(len(self.strangers), dtype=bool)
-            without[one.held[within & (one.new == part)]] = True
+            without[one.held[one.within & (one.new == part)]] = True
             rows, every = np.flatnonzero(others & (self.held.people > rest[part] - few)), self._every(row)
             kept = every if whole else np.arange(len(every)) == part
             yield from self.held.make_up(row, kept, self.labels, without, rows, few[rows])
