@@ -220,7 +220,8 @@ class Register:
         """Return an output about some people, to be recorded after all others."""
         names = BucketSums.of(people.names, {}).names
         bare = Recorded(number, name, files, names[self.places_of(names) < 0], b"")
-        whole = self.followed_by((*self.outputs, bare))
+        # Where nobody comes anew, everybody has a place.
+        whole = self.followed_by((*self.outputs, bare)) if len(bare.newcomers) else self
         # Two ids may be one person, who is in one part.
         places, first = np.unique(whole.places_of(people.names), return_index=True)
         divisions = tuple(each[first] for each in people.divisions)
