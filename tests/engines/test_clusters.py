@@ -41,6 +41,13 @@ def test_every_engine_finds_the_same_to_the_last_bit(engine: Engine, tmp_path: P
     assert bits(many, engine, tmp_path / "there") == bits(many, Local(workers=3), tmp_path / "here")
 
 
+def test_collections_of_garbage_pass_over_what_workers_have_imported(engine: Engine) -> None:
+    # A function that every worker has.
+    passed_over = [count for _, count in engine.map(eval, ["__import__('gc').get_freeze_count()"] * 8)]
+    # The first unit of a worker is what imports.
+    assert sum(count > 1_000 for count in passed_over) >= len(passed_over) - engine.workers
+
+
 def test_rows_in_memory_travel(people: People, model: LogisticRegression, engine: Engine) -> None:
     labels = people.frame["class"]
     here = seepage.measure(model, people.X, labels, noise_scale=0.1)

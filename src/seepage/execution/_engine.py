@@ -1,5 +1,6 @@
 """What an engine does: run a function over units of work, and add its results up."""
 
+import gc
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -107,6 +108,8 @@ class Guarded(Generic[Unit, Result]):
             return Refused(error)
         except Exception as error:
             return Refused(EngineError(f"{unit} failed with {type(error).__name__}: {error}"))
+        finally:
+            _loaded()
 
 
 def accepted(result: Result | Refused) -> Result:
@@ -125,6 +128,12 @@ def one_thread() -> None:
     threadpool_limits(1)
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(2)
+
+
+@cache
+def _loaded() -> None:
+    """Let collections of garbage pass over what was imported: Spark collects after each task, which takes long."""
+    gc.freeze()
 
 
 def packed(function: Callable[..., object]) -> bytes:

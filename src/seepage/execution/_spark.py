@@ -79,7 +79,8 @@ class Spark(Engine):
             count = len(units)
             while count > ARITY:
                 count = -(-count // ARITY)
-                sums = sums.map(_to_branch).groupByKey(count).map(_add_branch)
+                # Not grouped by Spark, which writes groups to the disk once a worker holds 512 MB of whatever it is.
+                sums = sums.map(_to_branch).partitionBy(count, int).mapPartitions(_add_branch)
             found = sorted(self._collect(sums))
             return add_in_tree(count, [(index, accepted(result)) for index, result in found])
 
@@ -150,7 +151,11 @@ def _to_branch(found: tuple[int, Result]) -> tuple[int, tuple[int, Result]]:
     return found[0] // ARITY, found
 
 
-def _add_branch(branch: tuple[int, Iterable[tuple[int, Result | Refused]]]) -> tuple[int, Result | Refused]:
-    parts = [result for _, result in sorted(branch[1], key=lambda found: found[0])]
+def _add_branch(
+    found: Iterable[tuple[int, tuple[int, Result | Refused]]],
+) -> Iterator[tuple[int, Result | Refused]]:
+    """Add up the one branch that a partition holds."""
+    sums = sorted(found, key=lambda one: one[1][0])
+    parts = [result for _, (_, result) in sums]
     refused = [part for part in parts if isinstance(part, Refused)]
-    return branch[0], refused[0] if refused else add_in_tree(len(parts), enumerate(parts))
+    yield sums[0][0], refused[0] if refused else add_in_tree(len(parts), enumerate(parts))

@@ -63,10 +63,13 @@ def _blocks(source: SourceInFiles, column: str) -> Iterator[Hashes]:
         before = ends[first - 1] if first else 0
         last = max(int(np.searchsorted(ends, before + _MOST_AT_ONCE, side="right")), first + 1)
         runs = in_runs(files.units[first:last], engine.workers)
+        starts = np.append(0, np.cumsum([sum(unit.rows for unit in run) for run in runs]))
+        hashes = np.empty(starts[-1], dtype=np.uint64)
         with Progress(source.job.progress).of("comparing ids", len(runs)) as watch:
-            found = engine.total(OverRun(Hashing(files.store, column)), runs, watch)
-        hashes = np.concatenate(found.parts)
-        del found
+            # Mapped and not added up: a cluster would carry them about once for each level of the sum.
+            for index, found in engine.map(Hashing(files.store, column), runs):
+                hashes[starts[index] : starts[index + 1]] = found
+                watch(1)
         hashes.sort()
         yield hashes
         first = last
@@ -106,27 +109,17 @@ def _write(parts: Sequence[IO[bytes]], hashes: Sequence[Hashes], count: int) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
-    """Hashes of some rows."""
-
-    parts: tuple[Hashes, ...]
-
-    def __add__(self, other: "Gathered") -> "Gathered":
-        return Gathered((*self.parts, *other.parts))
-
-
-@dataclass(frozen=True, eq=False)
 class Hashing:
-    """Hashes the ids of a unit."""
+    """Hashes the ids of a run of units."""
 
     preload: ClassVar[str] = WARM
 
     store: FileStore
     column: str
 
-    def __call__(self, unit: Unit) -> Gathered:
-        batches = self.store.read(unit, [self.column], _BATCH)
-        return Gathered(tuple(hashed(batch.column(0), self.column) for batch in batches))
+    def __call__(self, run: Sequence[Unit]) -> Hashes:
+        batches = (batch for unit in run for batch in self.store.read(unit, [self.column], _BATCH))
+        return np.concatenate([np.empty(0, np.uint64), *(hashed(batch.column(0), self.column) for batch in batches)])
 
 
 @dataclass(frozen=True, eq=False)
