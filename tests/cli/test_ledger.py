@@ -78,7 +78,7 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     nobody = terminal.run(f"seepage ledger balance {books} stranger")
     assert (nobody.code, "Not in the ledger" in nobody.text) == (2, True)
 
-    balance_file = next((folder / "books" / "balances").rglob("*.parquet"))
+    balance_file = next((folder / "books" / "balances").rglob("*.bin"))
     content = balance_file.read_bytes()
     balance_file.write_bytes(content[:-1] + b"x")
     for command in (f"{preview} --noise 2", f"{publish} --noise 2 --out third.skops"):
@@ -111,7 +111,7 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     last.write_bytes(content)
 
     (folder / "books" / "debits" / f"0-{'a' * 16}").mkdir()
-    (folder / "books" / "debits" / f"0-{'a' * 16}" / "7.parquet").write_text("left")
+    (folder / "books" / "debits" / f"0-{'a' * 16}" / "7.bin").write_text("left")
     found = terminal.run(f"seepage ledger audit {books}")
     assert (found.code, "Files that no entry names: 1" in _flat(found)) == (0, True)
     assert "Deleted: 1 files, entry 4" in terminal.run(f"seepage ledger sweep {books}").text

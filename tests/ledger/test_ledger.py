@@ -6,6 +6,7 @@ import secrets
 import numpy as np
 import pandas as pd
 import pytest
+from ledger.revealed import opened, revealed
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -201,7 +202,8 @@ def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, monkeypatch
     publication = seepage.publish(model, X, y, **terms)
     assert [entry.kind for entry in ledger.entries] == ["created", "debit", "release"]
     stored = tmp_path / "ledger" / ledger.entries[-1].body["certificate"][0]
-    assert json.loads(stored.read_text()) == json.loads(publication.certificate.text())
+    kept = opened(ledger.entries[-1].body["certificate"][0], stored.read_bytes(), KEY)
+    assert json.loads(kept) == json.loads(publication.certificate.text())
     seepage.publish(model, X, y, **terms)
     assert [entry.kind for entry in ledger.entries][3:] == ["debit", "release"]
     seepage.publish(model, X, y, **{**terms, "noise_scale": 2.0})
@@ -240,17 +242,24 @@ def test_one_debit_pays_for_one_release(tmp_path):
     assert ledger.post(_leak(), title="one", units=YEARS, request="r") != debit
 
 
+def _holding(place, name):
+    """Return the files in which a name stands, once they are opened with the key."""
+    files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    assert not any(name in content for content in files.values())
+    found = revealed(files, KEY)
+    assert found.keys() == files.keys()
+    return [path for path, content in found.items() if name in content]
+
+
 def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path):
     ledger = _ledger(tmp_path)
     for alpha in (1.0, 2.0):
         ledger.post(_leak(alpha), title="before", units=YEARS)
     name = bytes(ledger._books.names.of([PEOPLE[5]])[0])
     kept = ledger.balance(PEOPLE[6:])
-    held = [path for path in (tmp_path / "ledger").rglob("*.parquet") if name in path.read_bytes()]
-    assert len(held) == 3
+    assert len(_holding(tmp_path / "ledger", name)) == 3
     ledger.forget([PEOPLE[5]])
-    left = [path for path in (tmp_path / "ledger").rglob("*") if path.is_file() and name in path.read_bytes()]
-    assert [path.parent.name for path in left] == ["forgotten"]
+    assert [path.partition("/")[0] for path in _holding(tmp_path / "ledger", name)] == ["forgotten"]
     np.testing.assert_array_equal(ledger.balance(PEOPLE[6:])["age"], kept["age"])
     assert ledger.audit() == ()
     assert ledger.eligible(PEOPLE).tolist() == [i != 5 for i in range(60)]
@@ -290,7 +299,7 @@ def test_any_changed_byte_of_any_file_is_noticed(tmp_path):
 
 def test_a_missing_file_is_named(tmp_path):
     ledger = _full(tmp_path)
-    path = next((tmp_path / "ledger" / "debits").rglob("*.parquet"))
+    path = next((tmp_path / "ledger" / "debits").rglob("*.bin"))
     path.unlink()
     assert any(path.name in fault.place and fault.reason == "is missing" for fault in ledger.audit())
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ledger.ending import ends
+from ledger.revealed import revealed
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -36,7 +37,8 @@ def post(ledger, leak=None):
 
 
 def files(tmp_path):
-    return [path.read_bytes() for path in (tmp_path / "ledger").rglob("*") if path.is_file()]
+    place = tmp_path / "ledger"
+    return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("pair", [("7", "007"), ("Zo\u00eb", "Zoe\u0308"), ("x", "x "), (7, "07")])
@@ -196,8 +198,8 @@ def test_merges_follow_each_other_and_end_with_who_is_forgotten(ledger, tmp_path
     name = bytes(ledger._books.names.of([PEOPLE[0]])[0])
     ledger.forget([PEOPLE[2]])
     assert ledger.eligible(PEOPLE[:4]).tolist() == [False, False, False, True]
-    held = [path for path in (tmp_path / "ledger").rglob("*") if path.is_file() and name in path.read_bytes()]
-    assert {path.parent.name for path in held} == {"forgotten", "aliases"}
+    held = [path for path, content in revealed(files(tmp_path), KEY).items() if name in content]
+    assert {path.partition("/")[0] for path in held} == {"forgotten", "aliases"}
     with pytest.raises(seepage.errors.InputError, match="is forgotten"):
         ledger.merge(PEOPLE[0], PEOPLE[5])
     with pytest.raises(seepage.errors.PolicyError, match="must not be in any further release"):
@@ -220,10 +222,13 @@ def test_a_changed_key_keeps_every_balance_and_opens_alone(ledger, tmp_path):
         assert one.eligible(PEOPLE).tolist() == [i != 3 for i in range(40)]
         assert one.audit(head=head) == ()
         assert one.orphans == ()
-    # Whoever has the old key alone finds nobody, in no file.
+    # Whoever has the old key alone opens nothing, and whoever has both finds nobody under the old name.
+    assert all(path.startswith("entries/") for path in revealed(files(tmp_path), KEY))
+    found = revealed(files(tmp_path), KEY, NEW)
+    assert found.keys() == files(tmp_path).keys()
     for name in old.of(PEOPLE):
-        assert not any(bytes(name) in content for content in files(tmp_path))
-    assert not any(KEY.hex().encode() in content or KEY in content for content in files(tmp_path))
+        assert not any(bytes(name) in content for content in found.values())
+    assert not any(KEY.hex().encode() in content or KEY in content for content in found.values())
     for ask in (lambda: Ledger(place, key=KEY), lambda: post(open_already), lambda: open_already.balance(PEOPLE)):
         with pytest.raises(seepage.errors.InputError, match="has another key since entry 4"):
             ask()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from ledger.revealed import opened
 from sklearn.linear_model import Ridge
 
 import seepage
@@ -14,6 +15,7 @@ from seepage.ledger import Ledger
 
 PEOPLE = [f"patient {i}" for i in range(40)]
 YEARS = {"age": "years"}
+KEY = secrets.token_bytes(32)
 
 
 def _fit():
@@ -26,7 +28,7 @@ def _fit():
 @pytest.fixture
 def ledger(tmp_path):
     place = tmp_path / "ledger"
-    return Ledger.create(place, key=secrets.token_bytes(32), buckets=4, error_floor={"age": 5.0}, units=YEARS)
+    return Ledger.create(place, key=KEY, buckets=4, error_floor={"age": 5.0}, units=YEARS)
 
 
 @pytest.fixture
@@ -52,7 +54,8 @@ def test_a_signed_certificate_takes_the_place_of_the_one_that_a_release_left_wit
     entry = ledger.signed(certificate)
     assert (entry.kind, entry.body["release"]) == ("signed", 2)
     assert ledger.audit(signer=public) == ()
-    kept = json.loads(ledger._books.store.read(entry.body["certificate"][0]))
+    path = entry.body["certificate"][0]
+    kept = json.loads(opened(path, ledger._books.store.read(path), KEY))
     assert kept == json.loads(certificate.read_text())
     # The signature is good in the eyes of whoever never saw our code: what is signed is said on the page of keys.
     named = {name: kept["signature"][name] for name in ("algorithm", "public_key")}

@@ -12,6 +12,7 @@ import pytest
 from engines.store import object_store
 from ledger.ending import ends
 from ledger.grounds import FolderGround, StoreGround
+from ledger.revealed import hidden, opened
 from race import PEOPLE, YEARS, leak
 from sklearn.linear_model import Ridge
 
@@ -78,7 +79,7 @@ def path_of(number):
 
 
 def free(content):
-    """Return a file of sums as whoever lacks the key could write it: the same people, who owe nothing."""
+    """Return what a file of sums says, with the same people, who owe nothing."""
     table = pq.read_table(pa.BufferReader(content))
     columns = {name: np.zeros(len(table)) for name in table.column_names[1:]}
     written = pa.BufferOutputStream()
@@ -99,13 +100,22 @@ def edited(content, change):
 
 
 def zeroed_balances(made):
-    return {path: free(made.now[path]) for path in made.now.matching("balances/")}
+    """As somebody would write them who knows all that they say, but not the key."""
+    return {path: free(opened(path, made.now[path], KEY)) for path in made.now.matching("balances/")}
+
+
+def zeroed_and_hidden_balances(made):
+    return {path: hidden(path, content, OTHER_KEY) for path, content in zeroed_balances(made).items()}
+
+
+def balances_that_were_opened(made):
+    return {path: opened(path, made.now[path], KEY) for path in made.now.matching("balances/")}
 
 
 def zeroed_balances_and_hashes(made):
     import hashlib
 
-    free_now, last = zeroed_balances(made), path_of(len(made.now.matching("entries/")) - 2)
+    free_now, last = zeroed_and_hidden_balances(made), path_of(len(made.now.matching("entries/")) - 2)
 
     def change(entry):
         for stored in entry["body"]["balances"].values():
@@ -135,7 +145,7 @@ def deleted_balance(made):
 
 def emptied_tombstones(made):
     (path,) = made.now.matching("forgotten/")
-    table = pq.read_table(pa.BufferReader(made.now[path]))
+    table = pq.read_table(pa.BufferReader(opened(path, made.now[path], KEY)))
     written = pa.BufferOutputStream()
     pq.write_table(table.slice(0, 0), written)
     return {path: written.getvalue().to_pybytes()}
@@ -242,6 +252,8 @@ def another_ledger_in_its_place(made):
 
 ATTACKS = {
     zeroed_balances: "refused",
+    zeroed_and_hidden_balances: "refused",
+    balances_that_were_opened: "refused",
     zeroed_balances_and_hashes: "refused",
     flipped_balance: "refused",
     swapped_balances: "refused",

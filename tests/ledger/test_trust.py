@@ -158,7 +158,7 @@ def test_an_entry_that_was_taken_out_under_an_open_ledger_ends(roomy, tmp_path):
 
 def test_a_file_that_no_ledger_wrote_is_a_fault_and_one_that_was_left_is_an_orphan(roomy, tmp_path):
     post(roomy)
-    left = tmp_path / "ledger" / "debits" / f"0-{'a' * 16}" / "1.parquet"
+    left = tmp_path / "ledger" / "debits" / f"0-{'a' * 16}" / "1.bin"
     left.parent.mkdir()
     left.write_text("left by whoever was killed")
     (tmp_path / "ledger" / "notes.txt").write_text("mine")

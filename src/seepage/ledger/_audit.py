@@ -77,7 +77,9 @@ def _of_file(books: Books, stored: Stored, signer: str | None) -> Iterator[Fault
         return
     if hashlib.sha256(content).hexdigest() != stored.hash:
         yield Fault(stored.path, "was changed after it was committed")
-    elif stored.path.startswith("certificates/") and (reason := signature_fault(read(content), signer)) is not None:
+    elif (shown := books.names.shown(content, stored.path)) is None:
+        yield Fault(stored.path, "is hidden by another key, or stands in the place of another")
+    elif stored.path.startswith("certificates/") and (reason := signature_fault(read(shown), signer)) is not None:
         yield Fault(stored.path, reason)
 
 

@@ -96,11 +96,14 @@ class Books:
                 raise fault
 
     def content(self, stored: Stored) -> bytes:
-        """Return all bytes of a file, which are those that were written."""
+        """Return what a file says, whose bytes are those that were written."""
         content = self.store.read(stored.path)
         if hashlib.sha256(content).hexdigest() != stored.hash:
             raise LedgerError(stored.path, "was changed after it was committed")
-        return content
+        shown = self.names.shown(content, stored.path)
+        if shown is None:
+            raise LedgerError(stored.path, "is hidden by another key, or stands in the place of another")
+        return shown
 
     def sums(self, stored: Stored | None) -> BucketSums:
         """Return what is owed in a bucket; nothing if nobody is in it yet."""
@@ -127,7 +130,7 @@ class Books:
 
         def fresh(number: int) -> Recorded:
             stored = state.outputs[number]
-            return Recorded.read(self.content(stored), number, self.names, stored.path)
+            return Recorded.read(self.content(stored), number)
 
         # What was read is kept: a file is never changed, and where it was, the next who opens the ledger sees it.
         self.shown = {path: self.shown.get(path) or fresh(number) for number, path in paths.items()}
@@ -147,9 +150,10 @@ class Books:
         content = b"" if state.aliases is None else self.content(state.aliases)
         return np.frombuffer(content, dtype=f"V{BYTES}").reshape(-1, 2)
 
-    def draft(self, state: State) -> "Draft":
-        """Return an entry to come on top of some state."""
-        return Draft(self, state, self.log.known[state.count - 1], f"{state.generation}-{secrets.token_hex(8)}")
+    def draft(self, state: State, names: Names | None = None) -> "Draft":
+        """Return an entry to come on top of some state; by a new key if other names are given."""
+        last, mark = self.log.known[state.count - 1], f"{state.generation}-{secrets.token_hex(8)}"
+        return Draft(self, state, last, mark, names or self.names)
 
 
 @dataclass(eq=False)
@@ -161,6 +165,7 @@ class Draft:
     last: Entry
     mark: str
     """What the names of its files begin with, which nobody else has."""
+    names: Names
     written: list[str] = field(default_factory=list)
     counts: bool = False
 
@@ -174,31 +179,30 @@ class Draft:
                 self.books.store.delete(self.written)
 
     def keep(self, path: str, content: bytes) -> Stored:
-        """Write a file that counts once the entry is committed."""
+        """Write a file that counts once the entry is committed, and that only whoever has the key can read."""
+        hidden = self.names.hidden(content, path)
         self.written.append(path)
-        if not self.books.store.create(path, content):
+        if not self.books.store.create(path, hidden):
             raise LedgerError(path, "was there before it was written")
         if len(self.written) == 1:
             _check_clocks(self.books.store, path)
-        return Stored(path, hashlib.sha256(content).hexdigest())
+        return Stored(path, hashlib.sha256(hidden).hexdigest())
 
     def keep_sums(self, folder: str, parts: Iterable[tuple[int, BucketSums]]) -> dict[int, Stored]:
         """Write what is owed in some buckets."""
-        return {bucket: self.keep(f"{folder}/{bucket}.parquet", sums.content()) for bucket, sums in parts}
+        return {bucket: self.keep(f"{folder}/{bucket}.bin", sums.content()) for bucket, sums in parts}
 
-    def keep_outputs(self, outputs: Iterable[Recorded], replaced: list[Stored], names: Names) -> dict[str, Json]:
+    def keep_outputs(self, outputs: Iterable[Recorded], replaced: list[Stored]) -> dict[str, Json]:
         """Write outputs in place of those that have their numbers."""
         found = {}
         for each in outputs:
             replaced.append(self.state.outputs[each.number])
-            found[each.number] = self.keep(f"outputs/{self.mark}-{each.number}.bin", each.content(names))
+            found[each.number] = self.keep(f"outputs/{self.mark}-{each.number}.bin", each.content())
         return listed(found)
 
-    def commit(
-        self, kind: str, body: Mapping[str, Json], replaced: Iterable[Stored] = (), *, names: Names | None = None
-    ) -> Entry | None:
+    def commit(self, kind: str, body: Mapping[str, Json], replaced: Iterable[Stored] = ()) -> Entry | None:
         """Commit the entry, whose files replace others, which go; None if another came first."""
-        books, entry = self.books, Entry.after(self.last, kind, body, names or self.books.names)
+        books, entry = self.books, Entry.after(self.last, kind, body, self.names)
         # From here on its files may count, whatever goes wrong on the way.
         self.counts = True
         try:

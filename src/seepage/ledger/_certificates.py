@@ -25,7 +25,7 @@ def released(books: Books, debit: Entry, certificate: str) -> Entry:
                 "not be used: publish again, which is another release and is paid for."
             )
         with books.draft(state) as draft:
-            kept = draft.keep(f"certificates/{draft.mark}.json", certificate.encode()).written()
+            kept = draft.keep(f"certificates/{draft.mark}.bin", certificate.encode()).written()
             body: dict[str, Json] = {"request": str(debit.body["request"]), "debit": debit.number, "certificate": kept}
             return draft.commit("release", body)
 
@@ -52,7 +52,7 @@ def signed(books: Books, certificate: str | Path) -> Entry:
         for number, stored in reversed(state.certificates.items()):
             if is_same(read(books.content(stored)), said):
                 with books.draft(state) as draft:
-                    kept = draft.keep(f"certificates/{draft.mark}.json", content).written()
+                    kept = draft.keep(f"certificates/{draft.mark}.bin", content).written()
                     return draft.commit("signed", {"release": number, "certificate": kept}, [stored])
         raise InputError(f"{name!r} is not the certificate of any release that this ledger knows.")
 

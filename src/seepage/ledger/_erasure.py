@@ -49,8 +49,8 @@ def _tried(books: Books, names: NDArray[np.void], state: State) -> Entry | None:
             "people": len(names),
             "debits": {str(number): found for number in state.debits if (found := debit(number))},
             "balances": rewritten(state.balances, f"balances/{draft.mark}"),
-            "outputs": draft.keep_outputs(without, replaced, books.names),
-            "tombstones": draft.keep(f"forgotten/{draft.mark}.parquet", BucketSums(gone, {}).content()).written(),
+            "outputs": draft.keep_outputs(without, replaced),
+            "tombstones": draft.keep(f"forgotten/{draft.mark}.bin", BucketSums(gone, {}).content()).written(),
         }
         return draft.commit("forgotten", body, replaced)
 

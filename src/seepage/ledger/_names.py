@@ -9,11 +9,15 @@ An id of up to 15 bytes is one block m, and its name is AES(m) xor m under a key
 function, and to whoever has it one that cannot be turned round, only tried. The blocks of a million people are one
 call. Longer ids are rare, and get a keyed BLAKE2b (RFC 7693). When the key is changed, names go through the same
 function once more, under the new key: nobody's id is needed for it, and who has the old key alone finds nobody.
+
+A name alone protects nobody: who knows everybody but for one value would find the amounts again that stand beside the
+names. So every file but the entries is hidden by AES-GCM, and can be read in its own place alone.
 """
 
 import hmac
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import blake2b, sha256
@@ -25,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from seepage._amounts import size
 from seepage.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 BYTES = 16
 """Of a name: two of 10^9 people share one with a probability of 10^-21."""
 _FEWEST = 16
+_HIDDEN = "what is hidden"
+_MOST_HIDDEN = 2**31 - 1
 # Whole numbers beyond are not all floats.
 _WHOLE = 2.0**53
 
@@ -89,18 +96,22 @@ class Names:
 
     def hidden(self, content: bytes, about: str) -> bytes:
         """Return some bytes so that only whoever has the key can read them, and only as what they are about."""
+        if len(content) > _MOST_HIDDEN:
+            raise InputError(
+                f"{about} would take more than {size(_MOST_HIDDEN)}, the most that can be hidden at once. Make a "
+                "ledger of more buckets, or let out an output about fewer people."
+            )
         nonce = secrets.token_bytes(12)
-        return nonce + _aead(_derived("what is hidden", self.key)).encrypt(nonce, content, about.encode())
+        return nonce + _aead(_derived(_HIDDEN, self.key)).encrypt(nonce, content, about.encode())
 
     def shown(self, content: bytes, about: str) -> bytes | None:
-        """Return what was hidden; None if it was hidden by another key, or changed, or is about something else."""
+        """Return what was hidden; None if it was hidden by a key of others, or changed, or is about something else."""
         from cryptography.exceptions import InvalidTag
 
-        try:
-            found = _aead(_derived("what is hidden", self.key)).decrypt(content[:12], content[12:], about.encode())
-        except (InvalidTag, ValueError):
-            return None
-        return bytes(found)
+        for key in reversed(self.keys):
+            with suppress(InvalidTag, ValueError):
+                return bytes(_aead(_derived(_HIDDEN, key)).decrypt(content[:12], content[12:], about.encode()))
+        return None
 
 
 def _derived(purpose: str, key: bytes) -> bytes:

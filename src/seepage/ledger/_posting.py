@@ -1,5 +1,6 @@
 """A release is paid for: checked on top of what others spent, and committed before anything of it leaves."""
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,6 +17,7 @@ from seepage.ledger._preview import beyond, previewed
 from seepage.ledger._spooled import charged, spooled
 from seepage.ledger._state import State, Stored, listed
 
+_SPREADS = "spreads"
 # What the same release comes to when it is measured again.
 _SAME = 1e-6
 
@@ -33,8 +35,8 @@ def checked(
     check_named(leak, promised, without)
     found = Units.of(units, leak.information.attribute_names, counted)
     now = spreads(leak, found)
-    for before in books.state().spreads.values():
-        check_alike(now, before, found)
+    for hidden in books.state().spreads:
+        check_alike(now, json.loads(books.names.shown(bytes.fromhex(hidden), _SPREADS) or "{}"), found)
     return found
 
 
@@ -51,7 +53,7 @@ def posted(books: Books, leak: Leakage, units: Units, *, title: str, request: st
             "categories": [*sorted(information.categorical)],
             "assurance": information.assurance,
             "units": dict(units.given),
-            "spreads": dict(spreads(leak, units)),
+            "spreads": books.names.hidden(json.dumps(spreads(leak, units)).encode(), _SPREADS).hex(),
         }
         while True:
             entry, fits = books.asked(lambda state: _tried(books, body, spool, state))

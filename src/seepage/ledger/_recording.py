@@ -28,7 +28,7 @@ def recorded(books: Books, name: str, files: Mapping[str, str], people: OutputPe
         if same := next((each for each in register.outputs if each.is_same(output)), None):
             return books.log.known[same.number]
         with books.draft(state) as draft:
-            kept = draft.keep(f"outputs/{draft.mark}-{output.number}.bin", output.content(books.names))
+            kept = draft.keep(f"outputs/{draft.mark}-{output.number}.bin", output.content())
             entry = draft.commit("output", {"output": kept.written()})
             if entry is not None:
                 books.shown[kept.path] = output

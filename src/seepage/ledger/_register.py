@@ -8,7 +8,6 @@ those alone.
 """
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Column
-from seepage.errors import InputError, LedgerError
+from seepage.errors import InputError
 from seepage.ledger._buckets import BucketSums
 from seepage.ledger._names import BYTES, Names
 from seepage.ledger._parts import Divisions, near_parts
@@ -101,22 +100,18 @@ class Recorded:
     hidden_by: int = 0
     """By how many people another output must differ from it for each of them to be hidden."""
 
-    def content(self, names: Names) -> bytes:
-        """Return it as a file that only whoever has the key can read."""
+    def content(self) -> bytes:
+        """Return it as the bytes of a file."""
         told = {"name": self.name, "files": dict(self.files), "forgotten": self.forgotten, "hidden_by": self.hidden_by}
         counts = {"newcomers": len(self.newcomers), "bits": len(self.bits), "people": len(self.places())}
         head = json.dumps({**told, **counts, "divisions": [each.dtype.str for each in self.divisions]}).encode()
         parts = b"".join(each.tobytes() for each in self.divisions)
-        whole = len(head).to_bytes(4, "little") + head + self.newcomers.tobytes() + self.bits + parts
-        return names.hidden(zlib.compress(whole, 1), f"output {self.number}")
+        # As it is: how short it packs would tell something about the values that people are divided by.
+        return len(head).to_bytes(4, "little") + head + self.newcomers.tobytes() + self.bits + parts
 
     @classmethod
-    def read(cls, content: bytes, number: int, names: Names, path: str) -> "Recorded":
+    def read(cls, whole: bytes, number: int) -> "Recorded":
         """Return what a file says."""
-        shown = names.shown(content, f"output {number}")
-        if shown is None:
-            raise LedgerError(path, "is hidden by another key, or stands in the place of another")
-        whole = zlib.decompress(shown)
         size = 4 + int.from_bytes(whole[:4], "little")
         head = json.loads(whole[4:size])
         kinds = [f"V{BYTES}", "u1", *head["divisions"]]

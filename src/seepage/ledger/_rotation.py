@@ -22,7 +22,7 @@ def rotated(books: Books, key: bytes) -> Entry:
 
     def tried(state: State) -> Entry | None:
         replaced: list[Stored] = list(state.forgotten)
-        with books.draft(state) as draft:
+        with books.draft(state, names) as draft:
 
             def renamed(files: Mapping[int, Stored], folder: str) -> dict[str, Json]:
                 replaced.extend(files.values())
@@ -39,20 +39,20 @@ def rotated(books: Books, key: bytes) -> Entry:
                     str(each): renamed(files, f"debits/{draft.mark}-{each}") for each, files in state.debits.items()
                 },
                 "balances": renamed(state.balances, f"balances/{draft.mark}"),
-                "outputs": draft.keep_outputs(books.register(state).renamed(names), replaced, names),
+                "outputs": draft.keep_outputs(books.register(state).renamed(names), replaced),
                 "keys": hidden,
                 # Whoever has the old key alone sees that it was changed by somebody who had it too.
                 "by": books.names.seal(f"{REKEYED} {number} {previous} {hidden}"),
             }
             if state.forgotten:
                 gone = BucketSums(np.sort(names.renamed(books.gone(state))), {})
-                body["tombstones"] = draft.keep(f"forgotten/{draft.mark}.parquet", gone.content()).written()
+                body["tombstones"] = draft.keep(f"forgotten/{draft.mark}.bin", gone.content()).written()
             if state.aliases is not None:
                 replaced.append(state.aliases)
                 pairs = names.renamed(books.aliases(state).ravel()).reshape(-1, 2)
                 pairs = np.ascontiguousarray(pairs[np.argsort(pairs[:, 0])])
                 body["aliases"] = draft.keep(f"aliases/{draft.mark}.bin", pairs.tobytes()).written()
-            return draft.commit(REKEYED, body, replaced, names=names)
+            return draft.commit(REKEYED, body, replaced)
 
     while (entry := books.asked(tried)) is None:
         continue

@@ -50,8 +50,8 @@ class State:
     """By the number of the release's entry."""
     outputs: dict[int, Stored] = field(default_factory=dict)
     """What was let out without noise, by the number of the entry."""
-    spreads: dict[str, dict[str, float]] = field(default_factory=dict)
-    """How widely attributes were spread in each release, by what that is in words: most are the same again."""
+    spreads: list[str] = field(default_factory=list)
+    """How widely attributes were spread in each release, hidden."""
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Go on to the state after all entries, of which some were seen before."""
@@ -65,8 +65,7 @@ class State:
             self.debits[entry.number] = by_bucket(body["debits"])
             self.balances.update(by_bucket(body["balances"]))
             self.open[entry.number] = str(body["request"])
-            spread = cast(dict[str, float], body.get("spreads", {}))
-            self.spreads[str(spread)] = spread
+            self.spreads.append(str(body["spreads"]))
         elif entry.kind == "release":
             del self.open[cast(int, body["debit"])]
             self.certificates[entry.number] = Stored.of(body["certificate"])
