@@ -70,7 +70,7 @@ def main() -> None:
             bits = packed(place_of[inside], people)
             parts = tuple(each[inside].astype(np.min_scalar_type(int(each.max()))) for each in by)
             output = Recorded(books.seen.count, f"output {number}", {}, place_of[:0].view("V16"), bits, parts)
-            kept_as = draft.keep(f"outputs/{draft.mark}-{output.number}.bin", output.content(books.names))
+            kept_as = draft.keep(f"outputs/{draft.mark}-{output.number}.bin", output.content())
             assert draft.commit("output", {"output": kept_as.written()}) is not None
     print(f"the first is recorded in {first:.1f} s, all in {time.perf_counter() - began:.0f} s", flush=True)
     opened = seepage.ledger.Ledger(place, key=key)
