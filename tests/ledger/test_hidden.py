@@ -51,10 +51,14 @@ def told(files):
     """Return what everybody can see of files: how they are called and how long they are; and the entries."""
     found = []
     for path, content in files.items():
-        text = DRAWN.sub("drawn", content.decode()) if path.startswith("entries/") else len(content)
+        text = DRAWN.sub(_as_long, content.decode()) if path.startswith("entries/") else len(content)
         text = re.sub(r'"when":"[^"]*"', "", text) if isinstance(text, str) else text
         found.append((DRAWN.sub("drawn", path), text))
     return sorted(found, key=str)
+
+
+def _as_long(drawn):
+    return "x" * len(drawn[0])
 
 
 def test_nothing_that_can_be_read_without_the_key_depends_on_a_value(both):

@@ -1,5 +1,6 @@
 """What a release costs each person: the squares of their eta, attribute by attribute, their trace, and that of eta."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -18,6 +19,8 @@ Columns = Mapping[str, Array]
 
 # How many times as wide a column may be spread as in another release.
 _ALIKE = 3.0
+
+_SPREADS = "spreads"
 
 _NO_IDS = (
     "A ledger follows people from release to release, and these have no ids but the numbers of their rows. Measure "
@@ -89,13 +92,28 @@ def spreads(leak: Leakage, units: Units) -> dict[str, float]:
         variances = leak.information.variances()
     except UnansweredError:
         return {}
-    single = {name: each for name, each in variances.items() if isinstance(each, int | float) and each > 0}
+    single = {name: each for name, each in variances.items() if isinstance(each, int | float)}
     return {name: float(np.sqrt(each / units.squared(name))) for name, each in single.items()}
+
+
+def hidden_spreads(found: Mapping[str, float], names: Names) -> str:
+    """Return deviations so that only whoever has the key can read them, and as long whatever they are."""
+    text = json.dumps({name: np.float64(each).tobytes().hex() for name, each in found.items()})
+    return names.hidden(text.encode(), _SPREADS).hex()
+
+
+def shown_spreads(hidden: str, names: Names) -> dict[str, float]:
+    """Return deviations that were hidden."""
+    text = json.loads(names.shown(bytes.fromhex(hidden), _SPREADS) or "{}")
+    return {name: float(np.frombuffer(bytes.fromhex(each))[0]) for name, each in text.items()}
 
 
 def check_alike(now: Mapping[str, float], before: Mapping[str, float], given: Units) -> None:
     """Refuse a column that is spread quite otherwise than in an earlier release: its unit may be another."""
     for name in now.keys() & before.keys():
+        if not (now[name] > 0 and before[name] > 0):
+            # Who all have one value say nothing about its unit.
+            continue
         ratio = now[name] / before[name]
         if name not in given.factors and not 1 / _ALIKE < ratio < _ALIKE:
             raise InputError(

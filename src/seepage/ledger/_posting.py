@@ -1,6 +1,5 @@
 """A release is paid for: checked on top of what others spent, and committed before anything of it leaves."""
 
-import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,13 +10,12 @@ from seepage.errors import PolicyError
 from seepage.leakage import Leakage, refuse_averages
 from seepage.ledger._books import Books
 from seepage.ledger._buckets import BucketSums, Spool
-from seepage.ledger._charges import Units, check_alike, check_named, spreads
+from seepage.ledger._charges import Units, check_alike, check_named, hidden_spreads, shown_spreads, spreads
 from seepage.ledger._entry import Entry
 from seepage.ledger._preview import beyond, previewed
 from seepage.ledger._spooled import charged, spooled
 from seepage.ledger._state import State, Stored, listed
 
-_SPREADS = "spreads"
 # What the same release comes to when it is measured again.
 _SAME = 1e-6
 
@@ -36,7 +34,7 @@ def checked(
     found = Units.of(units, leak.information.attribute_names, counted)
     now = spreads(leak, found)
     for hidden in books.state().spreads:
-        check_alike(now, json.loads(books.names.shown(bytes.fromhex(hidden), _SPREADS) or "{}"), found)
+        check_alike(now, shown_spreads(hidden, books.names), found)
     return found
 
 
@@ -53,7 +51,7 @@ def posted(books: Books, leak: Leakage, units: Units, *, title: str, request: st
             "categories": [*sorted(information.categorical)],
             "assurance": information.assurance,
             "units": dict(units.given),
-            "spreads": books.names.hidden(json.dumps(spreads(leak, units)).encode(), _SPREADS).hex(),
+            "spreads": hidden_spreads(spreads(leak, units), books.names),
         }
         while True:
             entry, fits = books.asked(lambda state: _tried(books, body, spool, state))
