@@ -1,5 +1,7 @@
 """Every engine gives the numbers of memory; what becomes of those that are killed is tried at night."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import seepage
 from engines.clusters import ENGINES, started
 from engines.jobs import bits, check, check_filters, measured
 from seepage.engines import Engine, Local
+from seepage.errors import EngineError
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -41,11 +44,34 @@ def test_every_engine_finds_the_same_to_the_last_bit(engine: Engine, tmp_path: P
     assert bits(many, engine, tmp_path / "there") == bits(many, Local(workers=3), tmp_path / "here")
 
 
-def test_collections_of_garbage_pass_over_what_workers_have_imported(engine: Engine) -> None:
+def test_what_cannot_travel_back_or_be_added_is_an_error_of_the_engine(engine: Engine) -> None:
     # A function that every worker has.
-    passed_over = [count for _, count in engine.map(eval, ["__import__('gc').get_freeze_count()"] * 8)]
-    # The first unit of a worker is what imports.
-    assert sum(count > 1_000 for count in passed_over) >= len(passed_over) - engine.workers
+    with pytest.raises(EngineError):
+        engine.total(eval, ["(i for i in ())"] * 3)
+    if not isinstance(engine, Local):
+        with pytest.raises(EngineError, match="TypeError: unsupported operand"):
+            engine.total(eval, ["1", "'a'"] * 9)
+
+
+def test_units_are_asked_for_some_at_a_time(engine: Engine, tmp_path: Path) -> None:
+    some = 4 * engine.workers
+    units = [f"open({str(tmp_path / str(i))!r}, 'w').write('done')" for i in range(3 * some)]
+    results = engine.map(eval, units)
+    next(results)
+    assert len([*tmp_path.iterdir()]) <= some + engine.workers
+    assert len([*results]) == len(units) - 1
+
+
+def test_collections_in_spark_pass_over_what_is_imported_and_free_what_was_garbage_by_then() -> None:
+    code = """
+import gc
+from seepage.execution._spark import _pass_over_imports
+type("Garbage", (), {})
+_pass_over_imports()
+print(gc.get_freeze_count() > 1000, "Garbage" in [each.__name__ for each in object.__subclasses__()])
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["True", "False"]
 
 
 def test_rows_in_memory_travel(people: People, model: LogisticRegression, engine: Engine) -> None:

@@ -19,12 +19,14 @@ def revealed(files, *keys):
 
 def opened(path, content, key):
     """Return what one file says."""
-    return AESGCM(_of(key)).decrypt(content[:12], content[12:], path.encode())
+    whole = AESGCM(_of(key)).decrypt(content[:12], content[12:], path.encode())
+    return whole[8 : 8 + int.from_bytes(whole[:8], "little")]
 
 
 def hidden(path, content, key):
     """Return a file as whoever has some key would write it."""
-    return bytes(12) + AESGCM(_of(key)).encrypt(bytes(12), content, path.encode())
+    whole = len(content).to_bytes(8, "little") + content
+    return bytes(12) + AESGCM(_of(key)).encrypt(bytes(12), whole, path.encode())
 
 
 def _of(key):

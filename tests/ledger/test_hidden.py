@@ -22,7 +22,9 @@ DRAWN = re.compile(r"[0-9a-f]{16,}")
 def measured(age):
     random = np.random.default_rng(0)
     X = pd.DataFrame({"age": random.uniform(20, 90, 30), "income": random.normal(40, 9, 30)})
-    X.loc[7, "age"] = age
+    X["children"] = random.integers(0, 2, 30) + 0.0
+    # A third number of children: without it, the column has two values and is a category.
+    X.loc[7, ["age", "children"]] = age, 2.0 if age > 65 else 1.0
     y = 0.1 * X["age"] + random.normal(size=30)
     return seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=PEOPLE)
 
@@ -33,8 +35,10 @@ def written(place, age):
     debit = ledger.post(measured(age), title="one", units=YEARS)
     ledger.released(debit, json.dumps({"about": "the release"}))
     ledger.record("by decade", {"table.csv": "the same"}, OutputPeople(PEOPLE, [[age > 50, *[True, False] * 14, True]]))
+    # Of who is 65 and older, one person depends on the value.
+    ledger.record("65 and older", {"table.csv": "the same"}, OutputPeople(PEOPLE[7 if age > 65 else 8 : 20], []))
     ledger.post(measured(age), title="two", units=YEARS)
-    ledger.forget([PEOPLE[3]])
+    ledger.forget([PEOPLE[3], PEOPLE[7]])
     ledger.merge(PEOPLE[4], PEOPLE[5])
     ledger.rotate(OTHER)
     assert ledger.audit() == ()

@@ -1,7 +1,6 @@
 """Tasks on a Ray cluster."""
 
 import pickle
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -10,7 +9,18 @@ from uuid import uuid4
 
 from seepage._amounts import size
 from seepage.errors import EngineError, MissingExtraError
-from seepage.execution._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree, packed
+from seepage.execution._engine import (
+    ARITY,
+    Engine,
+    Guarded,
+    Refused,
+    Result,
+    Unit,
+    accepted,
+    add_in_tree,
+    packed,
+    reason_of,
+)
 from seepage.execution._stall import say
 from seepage.execution._watch import Watch, unwatched
 
@@ -149,15 +159,8 @@ def _get(reference: "ObjectRef[Result]") -> Result:
     try:
         found: Result = ray.get(reference)
     except ray.exceptions.RayError as error:
-        raise EngineError(f"Ray gave up on a unit of work: {_reason(error)}") from error
+        raise EngineError(f"Ray gave up on a unit of work: {reason_of(error)}") from error
     return found
-
-
-def _reason(error: Exception) -> str:
-    """Return why a unit failed: Ray tells through whose hands the error went, in colors, and why at the end."""
-    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
-    told = [line.rpartition("ray.exceptions.")[2] for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
-    return told[-1] if told else lines[0] if lines else type(error).__name__
 
 
 _functions: dict[str, Callable[[object], object]] = {}

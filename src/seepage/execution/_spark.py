@@ -1,20 +1,23 @@
 """Tasks on a Spark cluster."""
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from seepage.errors import EngineError, InputError, MissingExtraError
-from seepage.execution._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree
+from seepage.execution._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree, reason_of
 from seepage.execution._stall import Leaving, say
 from seepage.execution._watch import Watch, unwatched
 
 if TYPE_CHECKING:
     from pyspark import RDD, StatusTracker
+    from pyspark.core.broadcast import Broadcast
     from pyspark.sql import SparkSession
 
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -69,9 +72,12 @@ class Spark(Engine):
         return context
 
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
-        with self._results(function, units, unwatched) as results:
-            for index, result in self._collect(results):
-                yield index, accepted(result)
+        # Some at a time: a driver that collects holds all of it, and tells nothing before the last has come.
+        some = 4 * self.workers
+        for start in range(0, len(units), some):
+            with self._results(function, units[start : start + some], unwatched) as results:
+                for index, result in self._collect(results):
+                    yield start + index, accepted(result)
 
     def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
         # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
@@ -96,9 +102,7 @@ class Spark(Engine):
         looker = threading.Thread(target=_look, args=arguments, daemon=True)
         looker.start()
         try:
-            yield context.parallelize(list(enumerate(units)), max(len(units), 1)).map(
-                lambda unit: (unit[0], shared.value(unit[1]))
-            )
+            yield context.parallelize(list(enumerate(units)), max(len(units), 1)).map(partial(_answered, shared))
         finally:
             done.set()
             looker.join()
@@ -109,12 +113,31 @@ class Spark(Engine):
     @staticmethod
     def _collect(results: "RDD[tuple[int, Result]]") -> list[tuple[int, Result]]:
         from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
 
         try:
             return list(results.collect())
         except Py4JJavaError as error:
             reason = str(error.java_exception.getMessage()).strip().split("\n")[0]
             raise EngineError(f"Spark gave up on a unit of work: {reason}") from error
+        except PySparkException as error:
+            raise EngineError(f"Spark gave up on a unit of work: {reason_of(error)}") from error
+
+
+def _answered(
+    shared: "Broadcast[Leaving[Unit, Result | Refused]]", unit: tuple[int, Unit]
+) -> tuple[int, Result | Refused]:
+    index, given = unit
+    found = shared.value(given)
+    _pass_over_imports()
+    return index, found
+
+
+@cache
+def _pass_over_imports() -> None:
+    """Let later collections of garbage pass over what is imported by now: Spark collects after each task."""
+    gc.collect()
+    gc.freeze()
 
 
 def _look(tracker: "StatusTracker", group: str, watch: Watch, done: threading.Event, stall: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column
-from seepage.errors import InputError, UnansweredError
+from seepage.errors import InputError, LedgerError, UnansweredError
 from seepage.leakage import Information, Leakage
 from seepage.ledger._buckets import SAME_PERSON
 from seepage.ledger._names import Names
@@ -20,7 +20,7 @@ Columns = Mapping[str, Array]
 # How many times as wide a column may be spread as in another release.
 _ALIKE = 3.0
 
-_SPREADS = "spreads"
+_ABOUT = "columns"
 
 _NO_IDS = (
     "A ledger follows people from release to release, and these have no ids but the numbers of their rows. Measure "
@@ -86,7 +86,7 @@ class Units:
         return max([1.0, *self.factors.values()]) ** 2
 
 
-def spreads(leak: Leakage, units: Units) -> dict[str, float]:
+def _spreads(leak: Leakage, units: Units) -> dict[str, float]:
     """Return the standard deviation of each attribute that is one number, in the ledger's unit, where it is known."""
     try:
         variances = leak.information.variances()
@@ -96,16 +96,33 @@ def spreads(leak: Leakage, units: Units) -> dict[str, float]:
     return {name: float(np.sqrt(each / units.squared(name))) for name, each in single.items()}
 
 
-def hidden_spreads(found: Mapping[str, float], names: Names) -> str:
-    """Return deviations so that only whoever has the key can read them, and as long whatever they are."""
-    text = json.dumps({name: np.float64(each).tobytes().hex() for name, each in found.items()})
-    return names.hidden(text.encode(), _SPREADS).hex()
+@dataclass(frozen=True)
+class Looks:
+    """What a release's columns look like, which its rows decide: no entry says it in the clear."""
 
+    spreads: Mapping[str, float]
+    """The standard deviation of each attribute that is one number, in the ledger's unit."""
+    categories: tuple[str, ...]
+    """The attributes that are categories: also a number of which people have two values."""
 
-def shown_spreads(hidden: str, names: Names) -> dict[str, float]:
-    """Return deviations that were hidden."""
-    text = json.loads(names.shown(bytes.fromhex(hidden), _SPREADS) or "{}")
-    return {name: float(np.frombuffer(bytes.fromhex(each))[0]) for name, each in text.items()}
+    @classmethod
+    def of(cls, leak: Leakage, units: Units) -> "Looks":
+        """Return what those of a release look like."""
+        return cls(_spreads(leak, units), tuple(sorted(leak.information.categorical)))
+
+    def hidden(self, names: Names) -> str:
+        """Return it so that only whoever has the key can read it."""
+        text = json.dumps({"spreads": dict(self.spreads), "categories": self.categories})
+        return names.hidden(text.encode(), _ABOUT).hex()
+
+    @classmethod
+    def shown(cls, hidden: str, names: Names) -> "Looks":
+        """Return what was hidden."""
+        text = names.shown(bytes.fromhex(hidden), _ABOUT)
+        if text is None:
+            raise LedgerError("entries", "hide what columns look like by another key")
+        told = json.loads(text)
+        return cls(told["spreads"], tuple(told["categories"]))
 
 
 def check_alike(now: Mapping[str, float], before: Mapping[str, float], given: Units) -> None:

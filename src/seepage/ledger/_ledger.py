@@ -19,7 +19,7 @@ from seepage.leakage import Leakage
 from seepage.ledger import _certificates, _erasure, _queries
 from seepage.ledger._audit import Fault, audited
 from seepage.ledger._books import Books, ring
-from seepage.ledger._charges import Units
+from seepage.ledger._charges import Looks, Units
 from seepage.ledger._entry import Entry, Head
 from seepage.ledger._log import path_of
 from seepage.ledger._merging import merged
@@ -187,8 +187,8 @@ class Ledger:
     @property
     def categories(self) -> frozenset[str]:
         """The attributes that are categories, which have no unit."""
-        listed = (cast(list[str], entry.body.get("categories", [])) for entry in self.releases)
-        return frozenset(name for names in listed for name in names)
+        looks = (Looks.shown(hidden, self._books.names) for hidden in self._books.state().looks)
+        return frozenset(name for each in looks for name in each.categories)
 
     @property
     def orphans(self) -> tuple[str, ...]:

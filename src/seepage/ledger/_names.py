@@ -11,7 +11,8 @@ call. Longer ids are rare, and get a keyed BLAKE2b (RFC 7693). When the key is c
 function once more, under the new key: nobody's id is needed for it, and who has the old key alone finds nobody.
 
 A name alone protects nobody: who knows everybody but for one value would find the amounts again that stand beside the
-names. So every file but the entries is hidden by AES-GCM, and can be read in its own place alone.
+names. So every file but the entries is hidden by AES-GCM, and can be read in its own place alone; and so is what rows
+decide in an entry.
 """
 
 import hmac
@@ -40,6 +41,9 @@ BYTES = 16
 _FEWEST = 16
 _HIDDEN = "what is hidden"
 _MOST_HIDDEN = 2**31 - 1
+# Lengths are rounded up, to so many bytes or to as many of their first bits.
+_STEP = 2**12
+_BITS_OF_LENGTHS = 6
 # Whole numbers beyond are not all floats.
 _WHOLE = 2.0**53
 
@@ -95,14 +99,19 @@ class Names:
         return hmac.digest(self.key if key is None else key, text.encode(), "sha256").hex()
 
     def hidden(self, content: bytes, about: str) -> bytes:
-        """Return some bytes so that only whoever has the key can read them, and only as what they are about."""
-        if len(content) > _MOST_HIDDEN:
+        """Return some bytes so that only whoever has the key can read them, and only as what they are about.
+
+        How many they are is hidden too, but for a few percent and a few thousand.
+        """
+        whole = len(content).to_bytes(8, "little") + content
+        whole += bytes(-len(whole) % max(_STEP, 1 << len(whole).bit_length() >> _BITS_OF_LENGTHS))
+        if len(whole) > _MOST_HIDDEN:
             raise InputError(
                 f"{about} would take more than {size(_MOST_HIDDEN)}, the most that can be hidden at once. Make a "
                 "ledger of more buckets, or let out an output about fewer people."
             )
         nonce = secrets.token_bytes(12)
-        return nonce + _aead(_derived(_HIDDEN, self.key)).encrypt(nonce, content, about.encode())
+        return nonce + _aead(_derived(_HIDDEN, self.key)).encrypt(nonce, whole, about.encode())
 
     def shown(self, content: bytes, about: str) -> bytes | None:
         """Return what was hidden; None if it was hidden by a key of others, or changed, or is about something else."""
@@ -110,7 +119,8 @@ class Names:
 
         for key in reversed(self.keys):
             with suppress(InvalidTag, ValueError):
-                return bytes(_aead(_derived(_HIDDEN, key)).decrypt(content[:12], content[12:], about.encode()))
+                whole = bytes(_aead(_derived(_HIDDEN, key)).decrypt(content[:12], content[12:], about.encode()))
+                return whole[8 : 8 + int.from_bytes(whole[:8], "little")]
         return None
 
 

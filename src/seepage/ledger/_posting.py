@@ -10,7 +10,7 @@ from seepage.errors import PolicyError
 from seepage.leakage import Leakage, refuse_averages
 from seepage.ledger._books import Books
 from seepage.ledger._buckets import BucketSums, Spool
-from seepage.ledger._charges import Units, check_alike, check_named, hidden_spreads, shown_spreads, spreads
+from seepage.ledger._charges import Looks, Units, check_alike, check_named
 from seepage.ledger._entry import Entry
 from seepage.ledger._preview import beyond, previewed
 from seepage.ledger._spooled import charged, spooled
@@ -32,9 +32,9 @@ def checked(
     """Return the units of a release that is about what the ledger is about, in what seem to be the same ones."""
     check_named(leak, promised, without)
     found = Units.of(units, leak.information.attribute_names, counted)
-    now = spreads(leak, found)
-    for hidden in books.state().spreads:
-        check_alike(now, shown_spreads(hidden, books.names), found)
+    now = Looks.of(leak, found)
+    for hidden in books.state().looks:
+        check_alike(now.spreads, Looks.shown(hidden, books.names).spreads, found)
     return found
 
 
@@ -48,10 +48,9 @@ def posted(books: Books, leak: Leakage, units: Units, *, title: str, request: st
             "title": title,
             "people": sum(len(sums) for _, sums in spool.buckets()),
             "attributes": list(information.attribute_names),
-            "categories": [*sorted(information.categorical)],
             "assurance": information.assurance,
             "units": dict(units.given),
-            "spreads": hidden_spreads(spreads(leak, units), books.names),
+            "looks": Looks.of(leak, units).hidden(books.names),
         }
         while True:
             entry, fits = books.asked(lambda state: _tried(books, body, spool, state))

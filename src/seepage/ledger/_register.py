@@ -223,7 +223,10 @@ class Register:
         return replace(bare, bits=packed(places, len(whole.people)), divisions=divisions, hidden_by=people.hidden_by)
 
     def changed(self, who: Mapping[bytes, bytes]) -> Iterator[Recorded]:
-        """Yield outputs that change when some people get the names of others, or none."""
+        """Yield all outputs as they are when some people get the names of others, or none.
+
+        Also those that stay as they are: which were written anew would tell in which these people were.
+        """
         old, new = (np.frombuffer(b"".join(each), dtype=f"V{BYTES}") for each in (who.keys(), who.values()))
         at, nobody = self.places_of(old), new == _NOBODY
         to = np.where(nobody, -1, self.places_of(new))
@@ -236,9 +239,9 @@ class Register:
             here = (at >= start) & (at < end)
             newcomers[at[here] - start] = np.where(moved, _NOBODY, new)[here]
             leave = moved & each.has(at)
-            if leave.any() or here.any():
-                forgotten = each.forgotten + int((leave & nobody).sum())
-                yield replace(each.exchanged(at[leave], to[leave]), newcomers=newcomers, forgotten=forgotten)
+            forgotten = each.forgotten + int((leave & nobody).sum())
+            exchanged = each.exchanged(at[leave], to[leave]) if leave.any() else each
+            yield replace(exchanged, newcomers=newcomers, forgotten=forgotten)
             start = end
 
     def renamed(self, names: Names) -> Iterator[Recorded]:

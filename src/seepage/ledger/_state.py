@@ -50,8 +50,8 @@ class State:
     """By the number of the release's entry."""
     outputs: dict[int, Stored] = field(default_factory=dict)
     """What was let out without noise, by the number of the entry."""
-    spreads: list[str] = field(default_factory=list)
-    """How widely attributes were spread in each release, hidden."""
+    looks: list[str] = field(default_factory=list)
+    """What the columns of each release look like, hidden."""
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Go on to the state after all entries, of which some were seen before."""
@@ -65,7 +65,7 @@ class State:
             self.debits[entry.number] = by_bucket(body["debits"])
             self.balances.update(by_bucket(body["balances"]))
             self.open[entry.number] = str(body["request"])
-            self.spreads.append(str(body["spreads"]))
+            self.looks.append(str(body["looks"]))
         elif entry.kind == "release":
             del self.open[cast(int, body["debit"])]
             self.certificates[entry.number] = Stored.of(body["certificate"])
