@@ -19,14 +19,15 @@ YEARS = {"age": "years"}
 DRAWN = re.compile(r"[0-9a-f]{16,}")
 
 
-def measured(age):
+def measured(age, people=PEOPLE):
     random = np.random.default_rng(0)
     X = pd.DataFrame({"age": random.uniform(20, 90, 30), "income": random.normal(40, 9, 30)})
     X["children"] = random.integers(0, 2, 30) + 0.0
     # A third number of children: without it, the column has two values and is a category.
     X.loc[7, ["age", "children"]] = age, 2.0 if age > 65 else 1.0
     y = 0.1 * X["age"] + random.normal(size=30)
-    return seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=PEOPLE)
+    X, y = X[: len(people)], y[: len(people)]
+    return seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=people)
 
 
 def written(place, age):
@@ -69,6 +70,20 @@ def test_nothing_that_can_be_read_without_the_key_depends_on_a_value(both):
     one, other = both
     assert len(one) > 10
     assert told(one) == told(other)
+
+
+def test_which_files_a_merge_and_an_erasure_write_anew_does_not_tell_who_was_in_which(tmp_path):
+    listed = []
+    for place, pair in ((tmp_path / "both", PEOPLE[:2]), (tmp_path / "one", [PEOPLE[2], PEOPLE[25]])):
+        ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, units=YEARS, buckets=1)
+        ledger.post(measured(31.0), title="everybody", units=YEARS)
+        ledger.post(measured(31.0, PEOPLE[:20]), title="some", units=YEARS)
+        for number in (20, 30):
+            ledger.record(f"of {number}", {"table.csv": "the same"}, OutputPeople(PEOPLE[:number], []))
+        merged, forgotten = ledger.merge(*pair), ledger.forget(pair[1:])
+        listed.append([[sorted(entry.body[name]) for name in ("debits", "outputs")] for entry in (merged, forgotten)])
+        assert ledger.audit() == ()
+    assert listed == [[[["1", "2"], ["3", "4"]]] * 2] * 2
 
 
 def test_the_amounts_are_there_for_whoever_has_the_key(both):

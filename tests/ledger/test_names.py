@@ -131,6 +131,15 @@ def test_what_is_hidden_is_shown_to_the_key_and_as_what_it_is_about() -> None:
     assert NAMES.shown(b"", "about this") is None
 
 
+@pytest.mark.parametrize("size", [0, 1, 4087, 4088, 4089, 100_000, 2_000_000])
+def test_what_is_hidden_comes_back_whole_and_how_long_it_is_shows_in_steps(size):
+    content = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    hidden = NAMES.hidden(content, "about this")
+    assert NAMES.shown(hidden, "about this") == content
+    assert len(hidden) <= max(4096, 1.04 * size) + 4096
+    assert len({len(NAMES.hidden(bytes(size + more), "about this")) for more in range(100)}) <= 2
+
+
 def test_a_person_who_comes_twice_is_refused_also_from_one_file_to_the_next() -> None:
     with Spool(4) as spool:
         for text in ("007", "7"):

@@ -40,13 +40,15 @@ def _tried(books: Books, names: NDArray[np.void], state: State, ids: tuple[objec
             parts = {bucket: books.sums(files.get(bucket)).without(both) for bucket in dict.fromkeys(homes)}
             parts[homes[0]] = together([parts[homes[0]], row]) if len(parts[homes[0]]) else row
             replaced.extend(files[bucket] for bucket in parts if bucket in files)
-            return listed(draft.keep_sums(folder, parts.items()))
+            held = ((bucket, part) for bucket, part in parts.items() if bucket in files or len(part))
+            return listed(draft.keep_sums(folder, held))
 
         debits: dict[str, Json] = {}
         for number, files in state.debits.items():
             row = _row(books, files, kept, left)
             owed += [row] if len(row) else []
-            if _is_in(books, files, left).any():
+            # Also those that stay as they are: which were written anew would tell in which this person was.
+            if files.keys() & {*homes}:
                 debits[str(number)] = rewritten(files, row, f"debits/{draft.mark}-{number}")
         pairs = books.aliases(state).copy()
         if len(pairs):
