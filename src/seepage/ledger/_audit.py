@@ -4,7 +4,6 @@ Others may post meanwhile. What they replace is gone under the hands of whoever 
 looked for in the newest state before it is called so.
 """
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -70,16 +69,15 @@ def audited(books: Books, *, seen: Entry, head: Head | None, signer: str | None)
 def _of_file(books: Books, stored: Stored, signer: str | None) -> Iterator[Fault]:
     """Yield whether a file is missing, was changed, or is wrong in what it says."""
     try:
-        content = books.store.read(stored.path)
+        content = books.content(stored)
     except FileNotFoundError:
         if stored.path in books.state().files():
             yield Fault(stored.path, "is missing")
         return
-    if hashlib.sha256(content).hexdigest() != stored.hash:
-        yield Fault(stored.path, "was changed after it was committed")
-    elif (shown := books.names.shown(content, stored.path)) is None:
-        yield Fault(stored.path, "is hidden by another key, or stands in the place of another")
-    elif stored.path.startswith("certificates/") and (reason := signature_fault(read(shown), signer)) is not None:
+    except LedgerError as error:
+        yield Fault(error.place, error.reason)
+        return
+    if stored.path.startswith("certificates/") and (reason := signature_fault(read(content), signer)) is not None:
         yield Fault(stored.path, reason)
 
 
