@@ -40,7 +40,7 @@ def main(rows: int = 10**6, columns: int = 20) -> None:
         ask(noise_scale=0.1)
         noisy = _seconds(lambda ask=ask: ask(noise_scale=0.1))  # type: ignore[misc]
         for what, published in (("coefficients", ["coefficients"]), ("the whole table", None)):
-            alone = _seconds(lambda ask=ask, published=published: ask(others_known=0, published=published))  # type: ignore[misc]
+            alone = _seconds(lambda ask=ask, published=published: ask(known_records=0, published=published))  # type: ignore[misc]
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             print(
                 f"{name}, {rows:,} x {columns}, {what}: {alone:.1f} s, {alone / noisy:.1f} times {noisy:.1f} s with "

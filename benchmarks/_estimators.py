@@ -115,7 +115,7 @@ def cells(only: Sequence[str] | None, redraws: int) -> Iterator[Cell]:
         solution, count = _Solution.of(equations, frame, person), int(person.max()) + 1
         at = [[*equations.names].index(each) for each in published]
         for known in (0, count // 2):
-            leak = seepage.measure(equations, frame, published=published, ids=ids, others_known=known)
+            leak = seepage.measure(equations, frame, published=published, ids=ids, known_records=known)
             information = leak.information
             numbers = [each for each in information.attribute_names if each not in information.categorical]
             sizes = [each for each in information.attribute_names if each in information.categorical and ids is None]

@@ -326,7 +326,7 @@ class Expected:
         total = (self.of(None) ** 2).sum(axis=(1, 2))
         return np.sqrt(np.divide(total, self.values, out=np.full(len(total), np.nan), where=self.values > 0))
 
-    def joint(self, people: NDArray[np.bool_], attribute: str | None = None) -> float:
+    def joint_information_loss(self, people: NDArray[np.bool_], attribute: str | None = None) -> float:
         moved = self.of(attribute)[people]
         return float(top(moved.transpose(1, 0, 2).reshape(1, moved.shape[1], -1))[0])
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._worlds import _printed
-from seepage.others import Crowd, Digits, Formed, Held, Level
-from seepage.others._claims import CLAIMED, MOST_LIKE_NORMAL, MOST_SKEWED, Claims, even
+from seepage.attackers import Crowd, Digits, Formed, Held, Level
+from seepage.attackers._claims import CLAIMED, MOST_LIKE_NORMAL, MOST_SKEWED, Claims, even
 
 Array = NDArray[np.float64]
 

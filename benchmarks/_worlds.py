@@ -16,8 +16,8 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import seepage
-from seepage.others import Crowd, Digits, Formed, Held, Level, Printed
-from seepage.others._claims import CLAIMED, MOST_LIKE_NORMAL, Claims, even
+from seepage.attackers import Crowd, Digits, Formed, Held, Level, Printed
+from seepage.attackers._claims import CLAIMED, MOST_LIKE_NORMAL, Claims, even
 
 Array = NDArray[np.float64]
 
@@ -277,7 +277,7 @@ def through_the_door(
                     warnings.simplefilter("ignore")
                     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit(X, y)
                 leak = seepage.measure(
-                    model, X, pd.Series(y, name="y"), others_known="covariates", published=published, digits=digits
+                    model, X, pd.Series(y, name="y"), known_records="covariates", published=published, digits=digits
                 )
                 said.append(float(np.asarray(leak.success_rate("y")["success_rate"])[0]))
                 seen.append((y, leak.information.digits.steps))

@@ -49,7 +49,7 @@ def _everything(model: Any, X: Any, y: Any, **given: Any) -> Work:
         leak = seepage.measure(model, X, y, noise_scale=1.0, **given)
         leak.information.examples()
         leak.information.attributes()
-        leak.joint()
+        leak.joint_information_loss()
 
     return work
 
@@ -68,7 +68,7 @@ def _classes() -> Work:
 
 def _pixels() -> Work:
     import seepage
-    from seepage.datasets import load_mnist
+    from experiments.datasets import load_mnist
 
     digits = load_mnist()
     X, y = digits.data[:2000], digits.target[:2000]
@@ -95,8 +95,8 @@ def _categories() -> Work:
 
 def _inversion() -> Work:
     import seepage
+    from experiments.datasets import iwpc_features, load_iwpc
     from seepage.attacks import AttributeInversion
-    from seepage.datasets import iwpc_features, load_iwpc
 
     iwpc = load_iwpc()
     X, y = iwpc.data, iwpc.target
@@ -165,7 +165,6 @@ _WORKS: dict[str, Callable[[], Work]] = {
     "splines, logistic, 20,000 x 10": lambda: _spline(_logistic()),
     "scaler, ridge, 100,000 x 20": lambda: _scaler(Ridge()),
     "scaler, logistic, 100,000 x 20": lambda: _scaler(_logistic()),
-    "shapes, diabetes, hessian": lambda: _shape("hessian"),
     "shapes, diabetes, best": lambda: _shape("best"),
 }
 

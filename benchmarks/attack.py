@@ -8,9 +8,7 @@ the promise.
 
 The noise scale is given. How many candidates would be told by one that was chosen by `calibrate`, on its grid, is
 printed beside: where the most exposed person decides it, it is about them. "scale" draws data sets and asks how often
-the posterior of an age is narrower than promised once the scale is known too: calibrated on the grid, and drawn with
-counted noise within public ranges. "everything" asks the same on diabetes, IWPC, Adult and 150 drawn data sets, of all
-that leaves: scale, refusal, certificate, pages, table and files.
+the posterior of an age is narrower than promised once the scale is known too, calibrated on the grid.
 
     python -m benchmarks attack                        diabetes 150, IWPC 40, Adult 10 people; a table 442; 150 worlds
     python -m benchmarks attack diabetes 10            fewer
@@ -38,13 +36,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import seepage
-from benchmarks._everything import PEOPLE as OF_EACH
-from benchmarks._everything import attacked_everything
 from benchmarks._scale import attacked_scale
+from experiments.datasets import adult_features, complete_adult, iwpc_features, load_adult, load_iwpc
 from seepage._amounts import up_to_grid
-from seepage.datasets import adult_features, complete_adult, iwpc_features, load_adult, load_iwpc
 
-PEOPLE = {"diabetes": 150, "iwpc": 40, "adult": 10, "table": 442, "scale": 150, "everything": 150}
+PEOPLE = {"diabetes": 150, "iwpc": 40, "adult": 10, "table": 442, "scale": 150}
 CANDIDATES = 21
 Array = NDArray[np.float64]
 
@@ -115,7 +111,7 @@ def published(setting: Setting, X: pd.DataFrame, scale: float) -> Published:
     leak = seepage.measure(model, X, setting.y, noise_scale=scale)
     information, policy = leak.information, seepage.Policy(error_floor=setting.floors)
     calibrated = up_to_grid(scale * max(policy.factors(leak).values()))
-    words = len(X), not policy.shortfalls(leak)
+    words = len(X), not policy.violations(leak)
     return Published(words, calibrated, information.geometry.parameters.ravel() / scale)
 
 
@@ -269,7 +265,5 @@ def main() -> None:
             attacked_table(count)
         elif name == "scale":
             attacked_scale(count)
-        elif name == "everything":
-            attacked_everything({each: min(most, count) for each, most in OF_EACH.items()}, state, keep)
         else:
             attacked(name, count, state, keep)

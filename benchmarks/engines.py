@@ -133,7 +133,7 @@ def in_memory(folder: Path, model: Ridge) -> tuple[np.ndarray, float]:
     plain = Ridge(alpha=model.alpha)
     plain.coef_, plain.intercept_, plain.n_features_in_ = model.coef_, model.intercept_, len(NAMES)
     leak = seepage.measure(plain, X.T, y, noise_scale=0.1)
-    return leak.information.examples()["eta"], leak.joint()
+    return leak.information.examples()["eta"], leak.joint_information_loss()
 
 
 def main() -> None:
@@ -153,7 +153,10 @@ def main() -> None:
                 if expected is not None:
                     eta = leak.examples.to_table(columns=["eta"]).column("eta").to_numpy()
                     apart = float(np.abs(eta / expected - 1).max())
-                    print(f"{name}: eta within {apart:.0e} of memory, joint within {abs(leak.joint() / joint - 1):.0e}")
+                    print(
+                        f"{name}: eta within {apart:.0e} of memory, "
+                        f"joint within {abs(leak.joint_information_loss() / joint - 1):.0e}"
+                    )
                 shutil.rmtree(folder / "leakage")
                 bare(engine, folder)
                 works, bases = [], []

@@ -182,11 +182,13 @@ def _compare(setting: Setting, ran: dict[str, Any], expected: Expected) -> dict[
         )
     people = random.random(n) < 0.5
     people[0] = True
-    found["joint"] = _apart([leak.joint()], [expected.joint(np.ones(n, dtype=bool))])
-    found["joint of some"] = _apart([leak.joint(people)], [expected.joint(people)])
+    found["joint"] = _apart([leak.joint_information_loss()], [expected.joint_information_loss(np.ones(n, dtype=bool))])
+    found["joint of some"] = _apart([leak.joint_information_loss(people)], [expected.joint_information_loss(people)])
     if names:
         one = names[int(random.integers(len(names)))]
-        found[f"joint of some, {one}"] = _apart([leak.joint(people, attribute=one)], [expected.joint(people, one)])
+        found[f"joint of some, {one}"] = _apart(
+            [leak.joint_information_loss(people, attribute=one)], [expected.joint_information_loss(people, one)]
+        )
     if random.random() < 0.2:
         found |= _refits(setting, ran, expected, int(random.integers(n)))
     if random.random() < 0.1 and not setting.covariance and np.nanmax(expected.eta()) > 0:

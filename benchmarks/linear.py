@@ -65,10 +65,10 @@ def _scoring() -> None:
         worst = max(abs(_reference(leak, X, y, row) / eta[row] - 1) for row in few)
         faster = float(np.median(slow)) / (ratio * baseline / n)
         print(f"  Jacobian and SVD per example: {faster:,.0f} times slower; largest relative difference {worst:.0e}")
-        ratio, _ = _ratio(lambda leak=leak: leak.joint(), lambda X=X: X.T @ X)
+        ratio, _ = _ratio(lambda leak=leak: leak.joint_information_loss(), lambda X=X: X.T @ X)
         model = LogisticRegression(tol=1e-6, max_iter=1000, fit_intercept=False).fit(X, y > 0)
         logistic = seepage.measure(model, X, y > 0, noise_scale=1.0)
-        uneven, _ = _ratio(lambda logistic=logistic: logistic.joint(), lambda X=X: X.T @ X)
+        uneven, _ = _ratio(lambda logistic=logistic: logistic.joint_information_loss(), lambda X=X: X.T @ X)
         print(f"  joint eta of everyone: {ratio:.2f} x (X^T X), logistic {uneven:.2f} x, goal 1.5")
 
 
@@ -81,12 +81,12 @@ random = np.random.default_rng(0)
 X = random.normal(size=(1_000_000, 64)); y = X[:, 0] + random.normal(size=1_000_000)
 small = slice(0, 2000)
 leak = seepage.measure(Ridge().fit(X[small], y[small]), X[small], y[small], noise_scale=1.0)
-leak.examples; leak.joint()
+leak.examples; leak.joint_information_loss()
 H = X.T @ X + np.eye(64); theta = np.linalg.solve(H, X.T @ y)
 model = Ridge(fit_intercept=False).fit(X[small], y[small]); model.coef_ = theta
 del H
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-leak = seepage.measure(model, X, y, noise_scale=1.0); leak.examples; leak.joint()
+leak = seepage.measure(model, X, y, noise_scale=1.0); leak.examples; leak.joint_information_loss()
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 leak.attributes
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)

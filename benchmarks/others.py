@@ -45,6 +45,7 @@ from statsmodels.duration.hazard_regression import PHReg
 
 import seepage
 from benchmarks._redrawn import FAMILIES, Tables, informations, slopes
+from experiments.datasets import load_adult, load_iwpc
 
 Array = NDArray[np.float64]
 
@@ -77,7 +78,7 @@ class Case:
         Z = np.column_stack([X, np.ones(len(X))])
         return Tables(self.family, Z, labels, np.append(np.full(X.shape[1], self.penalty), 0.0))
 
-    def measured(self) -> "seepage.OthersLeakage":
+    def measured(self) -> "seepage.SamplingLeakage":
         """Return what the library says of it."""
         if self.family == "Cox":
             return seepage.measure(PHReg(self.y.iloc[:, 0], self.X, status=self.y.iloc[:, 1]).fit(disp=0))
@@ -154,12 +155,12 @@ def _stored(rng: np.random.Generator) -> Iterator[Case]:
     """Yield samples of people from public data, if they are here: numbers and two-valued columns of theirs."""
     if os.environ.get("SEEPAGE_DATA") is None:
         return
-    patients = seepage.datasets.load_iwpc()
+    patients = load_iwpc()
     at = rng.choice(len(patients.data), 1000, replace=False)
     X = patients.data.select_dtypes("number").iloc[at].reset_index(drop=True)
     y = pd.Series(np.asarray(patients.target)[at], name="dose")
     yield Case("warfarin (IWPC), ridge", X, y, "squares", Ridge(alpha=10.0), 10.0)
-    adults = seepage.datasets.load_adult()
+    adults = load_adult()
     at = rng.choice(len(adults.data), 1500, replace=False)
     X = adults.data.iloc[at][["age", "education-num", "hours-per-week"]].astype(float).reset_index(drop=True)
     X["male"] = (adults.data["sex"].iloc[at].to_numpy() == "Male").astype(float)

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import seepage
-from seepage.datasets import load_mnist
-from seepage.linear.information._several_margins import SeveralMargins
+from experiments.datasets import load_mnist
+from seepage.linear.information._plain import Plain
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch, one_threaded_blas
 
@@ -25,7 +25,7 @@ _MOST_NUMBERS = 2**22
 class _Decomposed:
     """The largest eigenvalue of each person's information from the whole matrix, as it was computed at dd007db."""
 
-    scorer: SeveralMargins
+    scorer: Plain
 
     def __post_init__(self) -> None:
         metric, geometry = self.scorer._metric, self.scorer.geometry
@@ -115,7 +115,7 @@ def _classes(rows: int) -> None:
         leak = seepage.measure(models[classes], X, labels[classes], noise_scale=1.0)
         leak.information.examples()
         leak.information.attributes()
-        leak.joint()
+        leak.joint_information_loss()
         measured[classes] = leak
 
     # Whatever is compiled, is compiled now.

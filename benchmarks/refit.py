@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import seepage
+from experiments.datasets import adult_features, complete_adult, iwpc_features, load_adult, load_iwpc
 from seepage.attacks import AttributeInversion
-from seepage.datasets import adult_features, complete_adult, iwpc_features, load_adult, load_iwpc
 
 
 def _median_seconds(run: Callable[[], object]) -> float:
@@ -89,7 +89,7 @@ def _categories(people: int = 5000, values: int = 200, sample: int = 1000) -> No
     leak = seepage.measure(make_pipeline(encode, LogisticRegression()).fit(X, y), X, y, noise_scale=1.0)
     information = leak.information
     # The first call compiles what is not compiled yet.
-    information.refit.with_value(information.rows.spans()[0], "city", names[0], np.arange(2))
+    information.refit.moves(information.refit.exchange(np.arange(2)[:, None], "city", names[0]))
     start, work = time.perf_counter(), time.process_time()
     found = information.distances("city", None).distance
     seconds, work = time.perf_counter() - start, time.process_time() - work

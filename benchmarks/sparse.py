@@ -43,5 +43,5 @@ def main() -> None:
     thin = seepage.measure(model, X, y, noise_scale=0.1)
     thick = seepage.measure(model, X.toarray(), y, noise_scale=0.1)
     apart = np.abs(thin.information.examples()["eta"] / thick.information.examples()["eta"] - 1).max()
-    joint = abs(thin.joint() / thick.joint() - 1)
+    joint = abs(thin.joint_information_loss() / thick.joint_information_loss() - 1)
     print(f"{FEW:,} rows against their dense twin: eta within {apart:.0e}, joint within {joint:.0e}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 from torch import nn
 
-from seepage.datasets import adult_features, complete_adult, load_adult, load_cifar10, load_lfw, load_mnist
+from experiments.datasets import adult_features, complete_adult, load_adult, load_cifar10, load_lfw, load_mnist
 
 Tensor = torch.Tensor
 Rows = NDArray[np.int64]

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from seepage.datasets import load_cifar10, load_mnist, load_pneumonia
+from experiments.datasets import load_cifar10, load_mnist, load_pneumonia
 
 Tensor = torch.Tensor
 COLOR_MEANS, COLOR_DEVIATIONS = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)

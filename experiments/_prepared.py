@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from seepage.datasets import (
+from experiments.datasets import (
     adult_features,
     complete_adult,
     iwpc_features,

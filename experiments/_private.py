@@ -23,6 +23,16 @@ SMOOTH = mechanism(1.0, 1.0).rule.sensitivity
 """The largest norm that a smoothly clipped gradient can have, in units of C, rounded up."""
 
 
+def kappa(sample_rate: float, noise_multiplier: float, delta: float) -> float:
+    """Return kappa of Guo et al. (2022) as the paper prints it, which fails with probability `delta` in each step.
+
+    For all T steps and n people to hold, the paper asks for delta = 1 / (n T). Its epsilon is the classical one of the
+    Gaussian mechanism between two gradients, clipped smoothly to at most 1.115 C each.
+    """
+    epsilon = 1.115 * 2 * math.sqrt(2 * math.log(1.25 / delta)) / noise_multiplier
+    return sample_rate / (sample_rate + (1 - sample_rate) * math.exp(-epsilon))
+
+
 class PrivateSGD:
     """Training whose batches and noise depend on the seed and the number of the step alone.
 

@@ -7,14 +7,13 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import chi2
-from torch import nn
 
+from experiments._least_squares import PrivateSteps
 from experiments._networks import guo_network, mnist
-from experiments._private import glorot
+from experiments._private import glorot, mechanism
 from experiments._result import Result
 from experiments._style import BLUE, ORANGE
 from experiments._work import Work
-from seepage.network import Mechanism, PrivateSteps
 
 VERSION = 2
 PEOPLE = 50
@@ -29,21 +28,16 @@ def attacked(steps: int, trials: int, people: int) -> dict[str, Any]:
     """Return errors and floors of each person and pixel."""
     x, y = (part[:people] for part in mnist("train"))
     training = PrivateSteps(
-        model=glorot(guo_network(), 0),
-        loss=nn.CrossEntropyLoss(),
-        batch=(x, y),
-        mechanism=Mechanism(noise_multiplier=NOISE, max_grad_norm=NORM, clipping="smooth"),
-        steps=steps,
-        step_size=STEP_SIZE,
+        glorot(guo_network(), 0), (x, y), mechanism(NOISE, NORM), PIXELS, steps=steps, step_size=STEP_SIZE
     )
-    found = training.attacked(PIXELS, trials=trials)
-    squares = found.errors**2 / found.floors
+    errors, floors = training.guesses(trials)
+    squares = errors**2 / floors
     ratio = np.sqrt(squares.mean(axis=0)).ravel()
     # People of one run share its noise, and pixels side by side are told by the same part of it: runs are independent,
     # people and pixels are not.
     each = squares.mean(axis=(1, 2))
     return {
-        "floor": np.sqrt(found.floors).ravel(),
+        "floor": np.sqrt(floors).ravel(),
         "error_over_floor": ratio,
         "steps": steps,
         "trials": trials,

@@ -8,8 +8,8 @@ import seepage
 from experiments._result import Result
 from experiments._style import BLUE, GRAY, ORANGE, RED
 from experiments._work import Work
+from experiments.datasets import load_mnist
 from seepage import meaning
-from seepage.datasets import load_mnist
 
 VERSION = 1
 _PENALTY = _SCALE = 1e-2

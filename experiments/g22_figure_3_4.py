@@ -13,7 +13,7 @@ import seepage
 from experiments._result import Result
 from experiments._style import BLUE, GRAY, ORANGE, RED, letter
 from experiments._work import Work
-from seepage.datasets import load_mnist
+from experiments.datasets import load_mnist
 
 VERSION = 1
 _PENALTY, _SCALE = 1e-2, 1e-5

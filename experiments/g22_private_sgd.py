@@ -22,7 +22,7 @@ from experiments._networks import (
     mnist,
     planes_and_cars,
 )
-from experiments._private import SMOOTH, PrivateSGD, glorot
+from experiments._private import SMOOTH, PrivateSGD, glorot, kappa
 from experiments._result import Result
 from experiments._work import Work
 
@@ -176,9 +176,7 @@ def read(
     found = {
         "steps": steps,
         "test_accuracy": accuracy,
-        "kappa": seepage.network.guo_factor(
-            min(1.0, setting.batch / setting.people), setting.noise, 1 / (setting.people * steps)
-        ),
+        "kappa": kappa(min(1.0, setting.batch / setting.people), setting.noise, 1 / (setting.people * steps)),
         "renyi_epsilon": information.renyi,
         "renyi_floor": accountant.renyi_floor(value_range=RANGE[setting.network]),
         # dfil^2 and not dfil: what the floors are one over, and what runs are averaged over.

@@ -1,7 +1,6 @@
 """Susceptibility and gradient inversion (Mueller et al. 2022, table 1 and figure 3) on chest X-rays."""
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,16 +12,14 @@ from scipy.stats import spearmanr
 from torch import nn
 
 import seepage.network
+from experiments._inversion import GradientInversion
 from experiments._networks import pneumonia
 from experiments._result import Result
 from experiments._style import BLUE, ORANGE
 from experiments._work import Work
 from experiments.plis import Images, trained
-from seepage.attacks import GradientInversion
-from seepage.network import Update
 
 VERSION = 3
-"""3: by `seepage.attacks.GradientInversion`, which attacks several images at a time."""
 REGION = 4
 """Pixels along the side of a region: 49 regions of an X-ray."""
 LOSS = nn.CrossEntropyLoss()
@@ -65,19 +62,18 @@ def attacked(setting: Images, kind: str, attack: GradientInversion, places: rang
     maps = seepage.network.susceptibility(model, LOSS, x, y, noise_scale=None, max_grad_norm=None)
     norms = maps.norm(spectral=True)
     rows = chosen(norms, count)[places.start : places.stop]
-    update = Update() if kind == "bare" else Update(max_grad_norm=NORM, noise_multiplier=NOISE)
-    attack = replace(attack, seed=places.start).fit(model, LOSS, update=update)
-    inversion = attack.evaluate(x[rows], y[rows])
+    norm = NORM if kind == "private" else None
+    guesses, scores = attack.evaluate(model, x[rows], y[rows], norm=norm, noise=NOISE, seed=places.start)
     found = []
     for place, row in enumerate(rows):
-        truth, guess = x[row, 0].double().numpy(), inversion.guesses[place, 0]
+        truth, guess = x[row, 0].double().numpy(), guesses[place, 0]
         found.append(
             {
                 "row": int(row),
                 "label": int(y[row]),
                 "norm": float(norms[row]),
                 "rank": float((norms < norms[row]).mean()),
-                **{name: float(inversion.frame[name][place]) for name in ("ssim", "haarpsi", "similarity")},
+                **{name: float(values[place]) for name, values in scores.items()},
                 "regions": spearmanr(
                     regions(np.abs(maps.values[row, 0])).ravel(), regions((truth - guess) ** 2).ravel()
                 ).statistic,

@@ -29,25 +29,24 @@ def _warm_workers() -> None:
 @pytest.fixture(scope="session")
 def data_home() -> Path:
     """The folder of public data sets; a missing one fails, so that CI cannot skip silently."""
-    from seepage.datasets import get_data_home
+    from experiments.datasets import folder
 
-    folder = os.environ.get("SEEPAGE_DATA") or get_data_home()
-    if not Path(folder).is_dir():
+    if not folder().is_dir():
         pytest.fail("Set SEEPAGE_DATA to the folder that holds mnist/, adult.data.gz, ... (see CONTRIBUTING.md).")
-    return Path(folder)
+    return folder()
 
 
 def _lacking() -> Iterator[tuple[Callable[[pytest.Item], bool], str]]:
     """Yield which tests cannot run on this machine, and why; in CI, nothing is ever left out."""
     if os.environ.get("CI"):
         return
-    from seepage.datasets._catalog import missing
+    from experiments.datasets import missing
 
     if not os.environ.get("SEEPAGE_DATA") and (files := missing()):
         yield (
             lambda item: "data_home" in getattr(item, "fixturenames", ()),
             f"they read public data sets of which {len(files)} files are missing ({files[0]}, ...). "
-            "`python -m seepage.datasets` fetches them.",
+            "`python -m experiments.datasets` fetches them.",
         )
     if not shutil.which("java"):
         yield (
@@ -56,11 +55,13 @@ def _lacking() -> Iterator[tuple[Callable[[pytest.Item], bool], str]]:
         )
     if not (shutil.which("chromium") or shutil.which("chromium-browser")):
         yield lambda item: bool(item.get_closest_marker("browser")), "they render pages, and there is no `chromium`."
+    if not shutil.which("ssh-keygen"):
+        yield lambda item: bool(item.get_closest_marker("ssh")), "they sign files, and there is no `ssh-keygen`."
     if find_spec("acro") is None:
         yield (
             lambda item: "acro" in getattr(item, "fixturenames", ()),
             "they need ACRO, which holds pandas below 3: run tests/sacro in an environment of its own "
-            '(pip install ".[report]" acro pytest).',
+            '(pip install ".[cli,publish,report]" acro pytest).',
         )
 
 

@@ -35,22 +35,14 @@ def jacobians(X, y, penalty, intercept, *, logistic=False, weights=None, steps=4
     omega = np.ones(n, Extended) if weights is None else np.asarray(weights, Extended)
     pull = np.append(np.full(k, penalty), np.zeros(int(intercept))).astype(Extended)
     theta = np.zeros(features.shape[1], Extended)
-    for _ in range(steps if logistic else 3):
+    # The last pass takes no step: it is at the minimizer.
+    for left in range(steps if logistic else 3, -1, -1):
         margin = features @ theta
-        if logistic:
-            share = 1 / (1 + np.exp(-margin))
-            slope, curvature = omega * (share - labels), omega * share * (1 - share)
-        else:
-            slope, curvature = omega * (margin - labels), omega
+        share = 1 / (1 + np.exp(-margin)) if logistic else margin
+        slope, curvature = omega * (share - labels), omega * share * (1 - share) if logistic else omega
         hessian = features.T @ (features * curvature[:, None]) + np.diag(pull)
-        theta = theta - solve(hessian, (features.T @ slope + pull * theta)[:, None])[:, 0]
-    margin = features @ theta
-    if logistic:
-        share = 1 / (1 + np.exp(-margin))
-        slope, curvature = omega * (share - labels), omega * share * (1 - share)
-    else:
-        slope, curvature = omega * (margin - labels), omega
-    hessian = features.T @ (features * curvature[:, None]) + np.diag(pull)
+        if left:
+            theta = theta - solve(hessian, (features.T @ slope + pull * theta)[:, None])[:, 0]
     found = []
     for i in range(n):
         moves = np.outer(features[i], np.append(theta[:k] * curvature[i], -omega[i]))

@@ -94,3 +94,16 @@ def circles(imports: list[Import]) -> list[list[str]]:
         if module in reach[module] and not any(module in circle for circle in found):
             found.append(sorted(other for other in reach[module] if module in reach.get(other, ())))
     return found
+
+
+def code_lines(path: Path) -> int:
+    """Return the number of lines of a module that are neither blank, nor comments, nor docstrings."""
+    text = path.read_text(encoding="utf-8")
+    docstrings: set[int] = set()
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, documented) and ast.get_docstring(node):
+            first = node.body[0]
+            docstrings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    lines = enumerate(text.splitlines(), start=1)
+    return sum(1 for i, line in lines if line.strip() and not line.strip().startswith("#") and i not in docstrings)

@@ -79,14 +79,16 @@ def _joblib(model, **options):
     return file.getvalue()
 
 
-def _zipped(name, content, method=zipfile.ZIP_DEFLATED):
+def zipped(name, content, method=zipfile.ZIP_DEFLATED):
+    """Return an archive of one file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         archive.writestr(name, content)
     return file.getvalue()
 
 
-def _tarred(name, content):
+def tarred(name, content):
+    """Return a compressed archive of one file."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
         info = tarfile.TarInfo(name)
@@ -115,8 +117,8 @@ OBJECTS = {
     "pkl.gz": lambda model: gzip.compress(pickle.dumps(model)),
     "pkl.bz2": lambda model: bz2.compress(pickle.dumps(model)),
     "pkl.xz": lambda model: lzma.compress(pickle.dumps(model)),
-    "zip": lambda model: _zipped("model.pkl", pickle.dumps(model)),
-    "tar.gz": lambda model: _tarred("model.joblib", _joblib(model)),
+    "zip": lambda model: zipped("model.pkl", pickle.dumps(model)),
+    "tar.gz": lambda model: tarred("model.joblib", _joblib(model)),
     "skops": _skops,
 }
 
@@ -182,11 +184,12 @@ TABLES = {
 }
 
 
-def _torch(frame):
+def torch_file(frame, shown=None):
+    """Return a file of torch with a table, of which a view shows some rows."""
     import torch
 
     file = io.BytesIO()
-    torch.save({"weight": torch.randn(20, 8), "extra": torch.tensor(_numeric(frame))}, file)
+    torch.save({"weight": torch.randn(20, 8), "extra": torch.tensor(_numeric(frame))[:shown]}, file)
     return file.getvalue()
 
 
@@ -201,7 +204,7 @@ def _safetensors(frame):
     return struct.pack("<Q", len(text)) + text + body
 
 
-TABLES |= {"pt": _torch, "safetensors": _safetensors}
+TABLES |= {"pt": torch_file, "safetensors": _safetensors}
 NO_TEXT = ("npy", "npz", "pt", "safetensors")
 """Formats that hold numbers alone, and so no ids of letters."""
 

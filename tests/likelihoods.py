@@ -61,6 +61,13 @@ def simulated(first, second, draws, random):
     return rate, np.sqrt(rate * (1 - rate) / (2 * draws))
 
 
+def apart(one, other):
+    """Return the root of eight times the Bhattacharyya distance of two normals, each a mean and a covariance."""
+    middle, gap = (one[1] + other[1]) / 2, other[0] - one[0]
+    sizes = [np.linalg.slogdet(covariance)[1] for covariance in (middle, one[1], other[1])]
+    return float(np.sqrt(gap @ np.linalg.solve(middle, gap) + 4 * sizes[0] - 2 * sizes[1] - 2 * sizes[2]))
+
+
 def length(found, record, value=0):
     """Return how far apart the library's two releases are by Bhattacharyya's distance, which formulas state."""
     place = -1 if found.unlike is None else found.unlike.places(found.distance.shape)[record, value]

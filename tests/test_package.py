@@ -12,6 +12,7 @@ from pages import ROOT
 import seepage
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DEPENDENCIES = PROJECT["project"]["dependencies"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -25,10 +26,16 @@ def test_conda_asks_for_what_pip_asks_for_with_the_command_line():
     recipe = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
     run = recipe.partition("  run:\n")[2].partition("  run_constraints:")[0]
     listed = {line.strip("- ").replace(" ", "") for line in run.splitlines() if line.strip()}
-    # There are no extras in conda, and the package brings the command.
-    asked = {*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["cli"]}
+    # There are no extras and no conditions in conda, and the package brings the command.
+    asked = {each.partition(";")[0] for each in (*DEPENDENCIES, *PROJECT["project"]["optional-dependencies"]["cli"])}
     assert listed - {"python>=${{python_min}}"} == asked
     assert f'python_min: "{PROJECT["project"]["requires-python"].removeprefix(">=")}"' in recipe
+
+
+def test_the_lowest_versions_are_those_that_are_tested():
+    pinned = (ROOT / ".ci/lowest.txt").read_text(encoding="utf-8").split("\n")
+    lowest = {each.replace(">=", "==") for each in DEPENDENCIES if "python_version" not in each}
+    assert lowest <= {re.sub(r"(\.0)+$", suffix, each) for each in pinned for suffix in ("", ".0")} | {*pinned}
 
 
 def test_the_versions_of_python_are_those_that_are_tried():

@@ -114,8 +114,8 @@ def test_two_ways_of_holding_a_document_against_its_schema_agree(documents, name
         (b"{", "not JSON"),
         (b'{"schema": NaN}', "not JSON"),
         (b"7", "schema None"),
-        (b'{"schema": "urn:seepage:certificate:4"}', "'created' is missing"),
-        (b'{"schema": "urn:seepage:certificate:4", "schema": 1}', "two entries 'schema'"),
+        (b'{"schema": "urn:seepage:certificate:5"}', "'created' is missing"),
+        (b'{"schema": "urn:seepage:certificate:5", "schema": 1}', "two entries 'schema'"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, content, words):

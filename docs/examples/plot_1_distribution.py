@@ -28,6 +28,6 @@ DistributionDisplay.from_leakage(leak).plot()
 AttributeDisplay.from_leakage(leak).plot()
 
 # %%
-# One attribute, person by person: the smallest error of a guess, against what a blind guess has.
+# One attribute, person by person: the smallest error of a guess, against what a baseline guess has.
 
 FloorDisplay.from_leakage(leak, "bmi").plot()

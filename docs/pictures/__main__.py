@@ -20,16 +20,14 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot
 import numpy as np
-import pandas as pd
 from lifelines import CoxPHFitter
 from lifelines.datasets import load_rossi
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 import seepage
-from seepage.datasets import (
+from experiments.datasets import (
     adult_features,
     complete_adult,
     iwpc_features,
@@ -40,16 +38,15 @@ from seepage.datasets import (
 )
 from seepage.display import (
     AttackDisplay,
+    AttackerKnowledgeDisplay,
     AttributeDisplay,
     BalanceDisplay,
     DistributionDisplay,
     FloorDisplay,
-    FrontierDisplay,
     GalleryDisplay,
     GroupDisplay,
-    KnownDisplay,
+    MostExposedDisplay,
     OverlapDisplay,
-    WorstDisplay,
 )
 
 UNITS = {"age": "years", "hours-per-week": "hours", "education-num": "years", "capital-gain": "$", "capital-loss": "$"}
@@ -69,7 +66,7 @@ FLAGS = (
 @cache
 def adult() -> tuple[Any, Any, Any, seepage.Leakage]:
     """Return UCI Adult, its labels, a logistic regression, and what it gives away."""
-    raw = load_adult(download=False)
+    raw = load_adult()
     people, income = complete_adult(raw.data, raw.target)
     people = people.drop(columns="fnlwgt")
     model = make_pipeline(adult_features(people, dropped="first"), LogisticRegression(C=0.1, tol=1e-8, max_iter=1000))
@@ -81,10 +78,8 @@ def adult() -> tuple[Any, Any, Any, seepage.Leakage]:
 @cache
 def iwpc() -> tuple[Any, Any, Any, seepage.Leakage]:
     """Return the warfarin data, its doses, a ridge regression, and what it gives away."""
-    raw = load_iwpc(download=False)
-    model = make_pipeline(
-        iwpc_features(load_iwpc(subset="all", download=False).data, dropped="first"), Ridge(alpha=1.0)
-    )
+    raw = load_iwpc()
+    model = make_pipeline(iwpc_features(load_iwpc(subset="all").data, dropped="first"), Ridge(alpha=1.0))
     model.fit(raw.data, raw.target)
     leak = seepage.measure(model, raw.data, raw.target, noise_scale=0.01)
     return raw.data, raw.target, model, leak
@@ -93,7 +88,7 @@ def iwpc() -> tuple[Any, Any, Any, seepage.Leakage]:
 @cache
 def mnist() -> tuple[Any, Any, Any]:
     """Return pictures of zeros and ones, with their principal components and labels."""
-    raw = load_mnist(digits=(0, 1), download=False)
+    raw = load_mnist(digits=(0, 1))
     (components,) = unit_ball_components(raw.data)
     return raw.images, components, 2.0 * raw.target - 1
 
@@ -104,7 +99,7 @@ def _distribution() -> Any:
 
 
 def _worst() -> Any:
-    return WorstDisplay.from_leakage(adult()[3])
+    return MostExposedDisplay.from_leakage(adult()[3])
 
 
 def _attributes() -> Any:
@@ -147,88 +142,11 @@ def _attack() -> Any:
 
 def _frontier() -> Any:
     people, dose, model, _ = iwpc()
-    test = load_iwpc(subset="test", download=False)
+    test = load_iwpc(subset="test")
     noises = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
     return seepage.release.frontier(
         model, people, dose, test.data, test.target, standard_errors=noises, attribute="age", draws=100, quantile=0.99
     )
-
-
-SHAPES = {"isotropic": "the same noise everywhere", "hessian": "inverse Hessian", "best": "best shape"}
-
-
-class Shapes:
-    """Accuracy against the floor of everybody, for noise of several shapes, on two data sets."""
-
-    figure_: Any
-
-    def plot(self) -> "Shapes":
-        """Draw both."""
-        data = {
-            "Diabetes, ridge regression": (load_diabetes(return_X_y=True, scaled=False), Ridge(alpha=1.0)),
-            "Breast cancer, logistic regression": (
-                load_breast_cancer(return_X_y=True),
-                LogisticRegression(tol=1e-10, max_iter=10_000),
-            ),
-        }
-        self.figure_, axes = matplotlib.pyplot.subplots(1, 2, figsize=(8.6, 3.4), layout="constrained")
-        for ax, (title, ((X, y), model)) in zip(axes, data.items(), strict=True):
-            frame = _scores(X, y, model)
-            metric = "r2" if isinstance(model, Ridge) else "accuracy"
-            FrontierDisplay.from_frame(frame, attribute=None, metric=metric).plot(ax)
-            ax.set_title(title, fontsize=9)
-            ax.set_xlabel(
-                "No unbiased guess of anybody's value is better\nthan this, in standard deviations of the column"
-            )
-        # There is room in one of them.
-        axes[0].get_legend().remove()
-        axes[1].get_legend().set_loc("lower left")
-        axes[1].set_ylim(0.4, 1.02)
-        return self
-
-
-def _scores(X: Any, y: Any, model: Any) -> pd.DataFrame:
-    """Return scores on a third of the people of noisy models that were fitted on the others."""
-    X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, random_state=0)
-    names = [f"column {i}" for i in range(X.shape[1])]
-    # Constants that are not of these rows: rounded, as if they had been chosen.
-    center, spread = np.array([[float(f"{each:.1g}") for each in row] for row in (X.mean(axis=0), X.std(axis=0))])
-    train = pd.DataFrame((X - center) / spread, columns=names)
-    test = pd.DataFrame((X_test - center) / spread, columns=names)
-    model.fit(train, y)
-    leak = seepage.measure(model, train, y, noise_scale=1.0, numbers=names)
-    exact = np.append(model.coef_.ravel(), model.intercept_)
-    rows = []
-    for floor in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0):
-        for shape, called in SHAPES.items():
-            floors = dict(zip(names, floor * train.std().to_numpy(), strict=True))
-            try:
-                noise = seepage.calibrate(leak, error_floor=floors, shape=shape, exact=True)
-            except seepage.errors.PolicyError:
-                # What the shape alone tells is too much.
-                continue
-            generator, scores = np.random.default_rng(0), []
-            for _ in range(200):
-                drawn = exact + noise.colored(generator.normal(size=len(exact)))
-                model.coef_ = drawn[:-1].reshape(model.coef_.shape)
-                model.intercept_ = drawn[-1] if np.ndim(model.intercept_) == 0 else drawn[-1:]
-                scores.append(model.score(test, y_test))
-            model.coef_ = exact[:-1].reshape(model.coef_.shape)
-            model.intercept_ = np.reshape(exact[-1], np.shape(model.intercept_))
-            low, high = np.quantile(scores, [0.025, 0.975])
-            rows.append(
-                {
-                    "penalty": 1.0,
-                    "shape": called,
-                    "noise_scale": floor,
-                    "error_floor": floor,
-                    "score": np.mean(scores),
-                    "score_low": low,
-                    "score_high": high,
-                    "exact_score": model.score(test, y_test),
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def _balances() -> BalanceDisplay:
@@ -316,7 +234,9 @@ class Hazards:
 def _known() -> Any:
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     X = X[["age", "sex", "bmi"]]
-    return KnownDisplay.from_leakage(seepage.measure(LinearRegression().fit(X, y), X, y), "bmi", unit="kg/m²")
+    return AttackerKnowledgeDisplay.from_leakage(
+        seepage.measure(LinearRegression().fit(X, y), X, y), "bmi", unit="kg/m²"
+    )
 
 
 def _overlap() -> Any:
@@ -336,7 +256,6 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "gallery_mnist": _gallery,
     "attack_iwpc": _attack,
     "frontier_iwpc": _frontier,
-    "shapes": Shapes,
     "balances": _balances,
     "known_diabetes": _known,
     "overlap": _overlap,
@@ -379,7 +298,7 @@ REPORTS: dict[str, Callable[[], Any]] = {
 }
 
 KEPT = (
-    *("distribution_adult", "attributes_iwpc", "shapes", "balances", "hazards_rossi", "report_adult_internal"),
+    *("distribution_adult", "attributes_iwpc", "balances", "hazards_rossi", "report_adult_internal"),
     *("known_diabetes", "overlap", "lesson_attributes", "lesson_frontier", "report_lesson_publishable"),
 )
 

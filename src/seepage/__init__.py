@@ -6,12 +6,11 @@ from seepage._loading import loaded as _loaded
 from seepage._version import __version__ as __version__
 
 if _TYPE_CHECKING:
+    from seepage import attackers as attackers
     from seepage import attacks as attacks
-    from seepage import datasets as datasets
     from seepage import display as display
     from seepage import engines as engines
     from seepage import errors as errors
-    from seepage import federated as federated
     from seepage import inspection as inspection
     from seepage import leakage as leakage
     from seepage import ledger as ledger
@@ -19,7 +18,6 @@ if _TYPE_CHECKING:
     from seepage import meaning as meaning
     from seepage import models as models
     from seepage import network as network
-    from seepage import others as others
     from seepage import release as release
     from seepage import report as report
     from seepage import request as request
@@ -64,11 +62,9 @@ _ROOMS = {
 }
 _PUBLIC = (
     "attacks",
-    "datasets",
     "display",
     "engines",
     "errors",
-    "federated",
     "inspection",
     "leakage",
     "ledger",
@@ -76,7 +72,7 @@ _PUBLIC = (
     "meaning",
     "models",
     "network",
-    "others",
+    "attackers",
     "release",
     "report",
     "request",

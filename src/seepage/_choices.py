@@ -29,7 +29,6 @@ KINDS = {
     "means": "means and standard deviations of columns",
     "medians": "medians and quantiles of columns",
     "extremes": "smallest and largest values of columns",
-    "knots": "where the knots of splines are",
     "constants": "what another step learned",
     "publication": "that anything was published at all",
 }
@@ -188,11 +187,11 @@ _NO_CHOICE = frozenset(
         "label",
         "largest",
         "least norm",
-        "local",
         "minimizer",
         "neighbors",
         "not published",
         "offset",
+        "overflow",
         "precision",
         "public columns",
         "records",
@@ -233,16 +232,8 @@ def choices_in(assumptions: Iterable[Assumption]) -> Iterator[Choice]:
             )
 
 
-def scale_choice(*, without_data: bool, drawn: bool = False) -> Choice:
-    """Return the choice of the scale: drawn and counted, fixed without the data, or by them on a grid, uncounted."""
-    if drawn:
-        how = (
-            "The noise that is enough at every value in the stated ranges was found from the rows; its logarithm got "
-            "noise of 0.1 and a margin of 0.3, and it was rounded up on a grid. What it tells of everybody has a share "
-            "in every target, beside what the parameters tell; that share is an estimate, from the three people who "
-            "need most noise."
-        )
-        return Choice("scale", KINDS["scale"], "counted", how)
+def scale_choice(*, without_data: bool) -> Choice:
+    """Return the choice of the scale: fixed without the data, or by them on a grid, uncounted."""
     if without_data:
         how = "Chosen without looking at the data, says whoever published this."
     else:
@@ -254,16 +245,10 @@ def scale_choice(*, without_data: bool, drawn: bool = False) -> Choice:
     return Choice("scale", KINDS["scale"], "declared", how)
 
 
-def publication_choice(*, judged: bool, ranged: bool = False) -> Choice:
+def publication_choice(*, judged: bool) -> Choice:
     """Return that something was published at all, which a verdict about the rows decides if there are targets."""
     how = "No target was set, so no verdict about the rows decided it."
-    if judged and ranged:
-        how = (
-            "A release that misses a target at some value that a person could have within the stated ranges is not "
-            "published. So what a person needs does not hang on their own value. What the verdict tells through the "
-            "others' exposure is not counted."
-        )
-    elif judged:
+    if judged:
         how = (
             "A release that misses a target is not published, and that this one was tells that it meets them. What "
             "that tells is not counted."

@@ -37,8 +37,8 @@ class GaussianNoise:
     GaussianNoise(scale=0.05)
     >>> seepage.release.GaussianNoise(covariance=[[0.01, 0.0], [0.0, 0.04]])
     GaussianNoise(covariance=<2 x 2>)
-    >>> seepage.release.GaussianNoise(shape=seepage.release.InverseHessian(scale=2.0))
-    GaussianNoise(shape=InverseHessian(scale=2.0))
+    >>> seepage.release.GaussianNoise(shape=seepage.release.RobustCovariance(scale=0.25, variances=0.2))
+    GaussianNoise(standard_errors=0.25)
     >>> seepage.release.GaussianNoise(standard_errors=0.25)
     GaussianNoise(standard_errors=0.25)
     """
@@ -57,7 +57,7 @@ class GaussianNoise:
         if self.shape is not None:
             if not isinstance(self.shape, Shape):
                 raise InputError(
-                    f"shape must be a rule of seepage.release with a scale, such as InverseHessian(scale=1.0), not "
+                    f"shape must be a rule of seepage.release with a scale, such as RobustCovariance(scale=1.0), not "
                     f"{self.shape!r}. By their names seepage.calibrate chooses them: calibrate(leak, ..., shape=...)."
                 )
             if self.scale is not None:

@@ -1,5 +1,7 @@
 """Frozen dataclasses as JSON and back: what is read is whole, and of the types that it says, or refused."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
@@ -28,6 +30,14 @@ def to_json(value: object) -> Json:
     if isinstance(value, tuple):
         return [to_json(each) for each in value]
     return cast(Json, value)
+
+
+def fingerprint_of(entries: Mapping[str, object]) -> str:
+    """Return 128 bits of the SHA-256 of some entries, in any order, for people to compare."""
+    digits = hashlib.sha256(
+        json.dumps(entries, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    ).hexdigest()[:32]
+    return " ".join(digits[start : start + 4] for start in range(0, 32, 4))
 
 
 def from_json(kind: type[Record], value: Json) -> Record:

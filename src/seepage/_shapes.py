@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from seepage._python import Self
 from seepage.errors import InputError
 
 
@@ -131,40 +132,6 @@ class FromPublicRows(Shape):
 
     def rule(self) -> str:
         return "A covariance that was made from other rows, which are nobody's secret, says whoever published this."
-
-
-@dataclass(frozen=True, kw_only=True)
-class InverseHessian(Shape):
-    """`scale` squared times the inverse Hessian of what was minimized: noise like the model's own uncertainty.
-
-    Predictions get the same noise in every direction in which the rows spread.
-
-    Parameters
-    ----------
-    scale : float
-        What deviations are multiplied by; those of the inverse Hessian fall as more people are fitted.
-
-    Examples
-    --------
-    >>> import seepage
-    >>> from seepage.release import InverseHessian
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import Ridge
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    >>> noise = seepage.release.GaussianNoise(shape=InverseHessian(scale=50.0))
-    >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=noise)
-    >>> leak.information.noise.covariance.shape
-    (11, 11)
-    """
-
-    follows_rows: ClassVar[bool] = True
-
-    @property
-    def called(self) -> str:
-        return "hessian"
-
-    def rule(self) -> str:
-        return "The inverse Hessian of the objective at its minimizer."
 
 
 @dataclass(frozen=True, kw_only=True)

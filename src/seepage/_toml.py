@@ -1,7 +1,8 @@
 """TOML that people write by hand, read as numbers that can be computed with."""
 
-import tomllib
 from typing import Any
+
+from seepage._python import tomllib
 
 _TOO_LARGE = "a whole number in it is larger than 10^308, the largest that can be computed with"
 

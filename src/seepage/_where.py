@@ -4,7 +4,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from datetime import time as clock
 from decimal import Decimal
 from numbers import Real
@@ -49,8 +49,8 @@ def kept(where: str | None, table: Table) -> NDArray[np.intp]:
     return np.flatnonzero(found)
 
 
-def holds(where: str | None, table: Table) -> NDArray[np.bool_]:
-    """Return who a filter keeps, of some rows: perhaps nobody of these."""
+def holds(where: str | None, table: Table, column: str | None = None) -> NDArray[np.bool_]:
+    """Return the rows, perhaps none, that a filter keeps; with `column`, by its comparisons of that column alone."""
     if where is None:
         return np.ones(len(table), dtype=bool)
     check_where(where)
@@ -58,7 +58,8 @@ def holds(where: str | None, table: Table) -> NDArray[np.bool_]:
     for either in _split(where, "or"):
         both = np.ones(len(table), dtype=bool)
         for part in _split(either, "and"):
-            both &= _holds(part, table)
+            if column is None or column in columns_of(part):
+                both &= _holds(part, table)
         found |= both
     return found
 
@@ -188,5 +189,5 @@ def _time(written: str) -> np.datetime64 | None:
 
 def _in_utc(time: date) -> date:
     if isinstance(time, datetime) and time.tzinfo is not None:
-        return time.astimezone(UTC).replace(tzinfo=None)
+        return time.astimezone(timezone.utc).replace(tzinfo=None)
     return time

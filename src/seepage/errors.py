@@ -102,10 +102,6 @@ class UnwrittenError(SeepageError, OSError):
         )
 
 
-class DatasetError(SeepageError, OSError):
-    """A public data set is not where it was looked for, or is not what was published."""
-
-
 class UnreadableError(InputError):
     """A file of rows cannot be read.
 
@@ -124,8 +120,8 @@ class UnreadableError(InputError):
 
     def __str__(self) -> str:
         return (
-            f"{self.path} cannot be read as Parquet ({self.reason}). It may be truncated or damaged: write it again "
-            "and continue with resume=True."
+            f"{self.path} cannot be read as Parquet ({self.reason}). If it is truncated or damaged, write it again; "
+            "if its store failed, wait. Then continue with resume=True."
         )
 
 
@@ -134,28 +130,25 @@ class EngineError(SeepageError, RuntimeError):
 
 
 class StorageError(SeepageError, RuntimeError):
-    """A store of files failed, or kept silent, however often it was asked.
+    """A store of files failed, or kept silent.
 
     Attributes
     ----------
     path : str
         What it was asked for.
-    attempts : int
-        How often it was asked.
     seconds : float
-        For how long.
+        How long the request took.
     reason : str
-        What it said last.
+        The answer.
     """
 
-    def __init__(self, path: str, attempts: int, seconds: float, reason: str) -> None:
+    def __init__(self, path: str, seconds: float, reason: str) -> None:
         # All are arguments of the exception, so that it can travel from one process to another.
-        super().__init__(path, attempts, seconds, reason)
-        self.path, self.attempts, self.seconds, self.reason = path, attempts, seconds, reason
+        super().__init__(path, seconds, reason)
+        self.path, self.seconds, self.reason = path, seconds, reason
 
     def __str__(self) -> str:
         return (
-            f"The store of {self.path} was asked {self.attempts} times in {self.seconds:.0f} s; at last {self.reason}. "
-            "Nothing is known to be wrong with the file: see whether the store is reachable, then run the job again, "
-            "with resume=True if it has an output."
+            f"The store of {self.path} failed after {self.seconds:.0f} s ({self.reason}). Nothing is known to be wrong "
+            "with the file: check that the store is reachable, then start again."
         )

@@ -5,6 +5,4 @@ from seepage.aggregates import KaplanMeier as KaplanMeier
 from seepage.equations import Equations as Equations
 from seepage.linear import GLM as GLM
 from seepage.linear import Cox as Cox
-from seepage.linear import FrozenEncoder as FrozenEncoder
 from seepage.linear import ModelTable as ModelTable
-from seepage.linear import SurvivalAt as SurvivalAt

@@ -1,7 +1,7 @@
 """How often a category is told by counts and shares, against enumeration."""
 
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from math import comb, factorial, prod
 
 import numpy as np
@@ -71,17 +71,6 @@ def test_every_count_in_every_cell_of_up_to_fifty_people_is_told_as_often_as_enu
     np.testing.assert_allclose(found, [_told(*pair) for pair in pairs], atol=1e-9)
 
 
-def test_all_worlds_of_a_small_cell_agree():
-    own, other = 3, 5
-    share, rate = _share(own, other), 0.0
-    chance = {}
-    for world in product((0, 1), repeat=own + other):
-        count = sum(world)
-        chance[count] = chance.get(count, 0.0) + share**count * (1 - share) ** (own + other - count)
-    rate = sum(max(chance.get(k, 0.0), chance.get(k - 1, 0.0)) for k in range(own + other + 2)) / 2
-    np.testing.assert_allclose(0.5 + counted(np.array([own]), np.array([other]), 50, 50)[0] / 2, rate, atol=1e-12)
-
-
 def test_known_records_are_averaged_over():
     own, other, others, unknown = 12, 15, 60, 25
     share = own / (own + other)
@@ -91,24 +80,6 @@ def test_known_records_are_averaged_over():
         rate += chance * max(comb(left, k) * share**k * (1 - share) ** (left - k) for k in range(left + 1))
     found = counted(np.array([own]), np.array([other]), others, unknown)
     np.testing.assert_allclose(found, [rate], atol=1e-9)
-
-
-def test_who_moves_from_one_cell_to_another_is_told_as_multinomial_others_let():
-    """Given how many are in either cell it is binomial; over all of that, the multinomial of the others."""
-    people, first, second = 8, 0.2, 0.35
-    chance = {}
-    for a in range(people + 1):
-        for b in range(people + 1 - a):
-            c = people - a - b
-            ways = factorial(people) / (factorial(a) * factorial(b) * factorial(c))
-            chance[a, b] = ways * first**a * second**b * (1 - first - second) ** c
-    keys = {(a + 1, b) for a, b in chance} | {(a, b + 1) for a, b in chance}
-    apart = sum(abs(chance.get((a - 1, b), 0.0) - chance.get((a, b - 1), 0.0)) for a, b in keys) / 2
-    either, share, mean = first + second, first / (first + second), 0.0
-    for total in range(people + 1):
-        most = max(comb(total, k) * share**k * (1 - share) ** (total - k) for k in range(total + 1))
-        mean += comb(people, total) * either**total * (1 - either) ** (people - total) * most
-    np.testing.assert_allclose(mean, apart, atol=1e-12)
 
 
 def _tables(rows, columns):
@@ -132,43 +103,25 @@ def _compositions(total, most):
             yield (first, *rest)
 
 
-def _law(rows, columns, cell):
-    """Return the distribution of one cell of a table over all that fit, all people alike."""
-    found = {}
-    for table in _tables(rows, columns):
-        weight = 1 / prod(factorial(each) for row in table for each in row)
-        found[table[cell[0]][cell[1]]] = found.get(table[cell[0]][cell[1]], 0.0) + weight
-    total = sum(found.values())
-    return {k: each / total for k, each in found.items()}
-
-
 @pytest.mark.parametrize(("rows", "columns"), [((12, 9, 9), (14, 8, 8)), ((4, 5, 5, 6), (8, 6, 6))])
 def test_with_printed_margins_all_tables_that_fit_are_added_up(rows, columns):
     """A person of the first row has the first value, or the second: 3 by 3 with 30 people, 4 by 3 with 20."""
     rows = (rows[0] - 1, *rows[1:])
-    own, other = (columns[0] - 1, columns[1], *columns[2:]), (columns[0], columns[1] - 1, *columns[2:])
-    with_, without = _law(rows, own, (0, 0)), _law(rows, other, (0, 0))
-    keys = {k + 1 for k in with_} | set(without)
-    apart = sum(abs(with_.get(k - 1, 0.0) - without.get(k, 0.0)) for k in keys) / 2
-    # Given how many of the row have either value.
-    pairs_own, pairs_other, chance = {}, {}, 0.0
-    for cols, found in ((own, pairs_own), (other, pairs_other)):
-        for table in _tables(rows, cols):
+    laws = {}, {}
+    for law, own in zip(laws, (0, 1), strict=True):
+        for table in _tables(rows, tuple(count - (place == own) for place, count in enumerate(columns))):
             weight = 1 / prod(factorial(each) for row in table for each in row)
-            key = table[0][0], table[0][0] + table[0][1]
-            found[key] = found.get(key, 0.0) + weight
-    for either in {each for _, each in pairs_own}:
-        law = {k: w for (k, e), w in pairs_own.items() if e == either}
-        beside = {k: w for (k, e), w in pairs_other.items() if e == either}
-        first, second = sum(law.values()), sum(beside.values())
-        keys = {k + 1 for k in law} | set(beside)
-        one = sum(abs(law.get(k - 1, 0.0) / first - beside.get(k, 0.0) / second) for k in keys) / 2
+            # Given how many of the row have either value.
+            some = law.setdefault(table[0][0] + table[0][1], {})
+            some[table[0][0]] = some.get(table[0][0], 0.0) + weight
+    for either, law in laws[0].items():
+        other = laws[1][either]
+        keys = {k + 1 for k in law} | set(other)
+        first, second = sum(law.values()), sum(other.values())
+        apart = sum(abs(law.get(k - 1, 0.0) / first - other.get(k, 0.0) / second) for k in keys) / 2
         split = either // 2
         found = with_totals(split, either - split, columns[0] - 1, columns[1])
-        np.testing.assert_allclose(found, one, atol=1e-9)
-        chance += first * one
-    # Over all splits of the row the average of these is what the cell alone tells, or more.
-    assert chance / sum(pairs_own.values()) >= apart - 1e-12
+        np.testing.assert_allclose(found, apart, atol=1e-9)
 
 
 @pytest.mark.parametrize("count", [13, 30])
@@ -177,7 +130,7 @@ def test_where_totals_are_known_the_larger_of_both_is_answered(count):
     frame = _with(40, count)
     table = seepage.models.Aggregate(of=["fell"], by=["ward"], statistics=["count", "share"])
     plain = _rates(table, frame, "fell")["success_rate"][:count]
-    known = _rates(table, frame, "fell", known_sizes=["fell"])["success_rate"][:count]
+    known = _rates(table, frame, "fell", known_group_sizes=["fell"])["success_rate"][:count]
     margins = seepage.models.Aggregate(of=["fell"], by=["ward"], statistics=["count", "share"], margins=True)
     both = _rates(margins, frame, "fell")["success_rate"][:count]
     np.testing.assert_allclose(plain, _told(count - 1, 40 - count), atol=1e-9)
@@ -268,3 +221,41 @@ def test_rates_are_those_of_the_same_release_in_other_words():
     for name in ("fell", "ward"):
         one, other = (_rates(table, frame, name)["success_rate"] for table in (shares, counts))
         np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_count_by_two_values_prints_rates_between_one_half_and_one(seed):
+    random = np.random.default_rng(seed)
+    people = int(random.integers(20, 120))
+    frame = pd.DataFrame({"sex": random.choice(["f", "m"], people, p=[0.3, 0.7])})
+    table = seepage.models.Aggregate(by=["sex"], statistics=["count"]).fit(frame)
+    leak = seepage.measure(table, frame)
+    for column in leak.by_attacker().columns:
+        cell = np.array(column.cells["sex"].values)
+        # Without an outcome the covariates alone are not assessed.
+        assert ((cell >= 0.5) & (cell <= 1)).all() or column.name == "covariates"
+    assert "sex" in str(leak)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_a_count_against_half_of_the_records_is_inferred_as_often_as_all_worlds_say(count):
+    frame = pd.DataFrame({"sex": ["f"] * count + ["m"] * (7 - count)})
+    table = seepage.models.Aggregate(by=["sex"], statistics=["count"]).fit(frame)
+    rates = seepage.measure(table, frame, known_records=3).success_rate("sex")["success_rate"]
+    for person, own in enumerate(frame["sex"]):
+        others = frame["sex"].drop(person)
+        share, rate = _share(int((others == own).sum()), int((others != own).sum())), 0.0
+        for unknown in combinations(others, 3):
+            chance = {}
+            for world in product((0, 1), repeat=len(unknown)):
+                weight = prod(share if one else 1 - share for one in world)
+                chance[sum(world)] = chance.get(sum(world), 0.0) + weight
+            rate += sum(max(chance.get(k, 0.0), chance.get(k - 1, 0.0)) for k in range(5)) / 2
+        np.testing.assert_allclose(rates[person], rate / comb(6, 3), atol=1e-12)
+
+
+def test_a_value_that_everybody_has_is_not_assessed():
+    frame = pd.DataFrame({"ill": [1] * 60})
+    leak = seepage.measure(seepage.models.Aggregate(by=["ill"], statistics=["count"]).fit(frame), frame)
+    (half,) = (column for column in leak.by_attacker().columns if column.name == "half")
+    assert np.isnan(half.cells["ill"].values).all()

@@ -86,7 +86,7 @@ def test_small_cells_are_not_claimed_and_large_ones_beside_them_are():
     frame = FRAME.assign(ward=["D"] * 6 + ["A"] * 117 + ["B"] * 117)
     table = seepage.models.Aggregate(of=["age"], by=["ward"], statistics=["mean", "count"])
     leak = seepage.measure(table.fit(frame), frame)
-    floors, reasons = leak.error_floor()["age"], leak.unclaimed()["age"]
+    floors, reasons = leak.error_floor()["age"], leak.not_assessed()["age"]
     assert floors[:6].isna().all()
     assert (reasons[:6] == "too few unknown people with one value").all()
     assert floors[6:].notna().mean() > 0.95

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from experiments.datasets import iwpc_features, load_iwpc
 from seepage.attacks import AttributeInversion, MembershipScore, Reconstruction
-from seepage.datasets import iwpc_features, load_iwpc
 
 random = np.random.default_rng(6)
 TABLE = pd.DataFrame(
@@ -31,8 +31,8 @@ def _leak(noise_scale, last=None, labels=Y, **arguments):
 def test_the_white_box_attacker_is_certain_without_noise_and_guesses_with_much():
     sure = AttributeInversion("ward").fit(_leak(1e-7)).evaluate(trials=20)
     assert (sure["success"] == 1).all()
-    blind = AttributeInversion("ward").fit(_leak(1e4)).evaluate(trials=400)
-    assert blind["success"].mean() == pytest.approx(1 / 3, abs=0.05)
+    baseline = AttributeInversion("ward").fit(_leak(1e4)).evaluate(trials=400)
+    assert baseline["success"].mean() == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_with_a_prior_the_white_box_attacker_is_never_worse_than_the_majority():

@@ -130,9 +130,8 @@ def test_models_that_scikit_learn_fits_anew_are_told_apart_as_often_as_was_said(
 
 @pytest.mark.parametrize("shrunk", [0.8, 0.1])
 def test_distances_that_are_too_small_are_noticed(shrunk: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_value, without = Refit.with_value, Refit.without
-    monkeypatch.setattr(Refit, "with_value", lambda *arguments: shrunk * with_value(*arguments))
-    monkeypatch.setattr(Refit, "without", lambda *arguments: shrunk * without(*arguments))
+    moves = Refit.moves
+    monkeypatch.setattr(Refit, "moves", lambda *arguments: shrunk * moves(*arguments))
     leak = _leak("logistic, weighted", 0.1)
     for attack in (AttributeInversion("ward"), AttributeInversion("label"), MembershipScore()):
         found = seepage.verify(leak, attack, trials=1000)
@@ -173,3 +172,11 @@ def test_what_cannot_be_fitted_anew_is_said() -> None:
     with pytest.raises(seepage.errors.UnansweredError, match="row 5"):
         seepage.verify(leak, MembershipScore(), trials=10)
     assert seepage.verify(leak, MembershipScore(), trials=10, people=np.delete(np.arange(ROWS), 5)).holds
+
+
+@pytest.mark.parametrize("attack", [MembershipScore(), AttributeInversion("x0")])
+def test_a_release_without_noise_is_not_attacked(attack: Any) -> None:
+    X, y = np.random.default_rng(0).normal(size=(2, 40, 3))
+    model = Ridge().fit(X, y[:, 0])
+    with pytest.raises(seepage.errors.UnansweredError, match=r"one linear model with noise.*noise_scale="):
+        seepage.verify(seepage.measure(model, X, y[:, 0]), attack)

@@ -48,14 +48,14 @@ def wards(terminal: Terminal) -> Terminal:
             "patient": [f"W{i}" for i in range(300)],
         }
     )
-    margin = 0.03 * (people["age"] - 50) + np.log(people["dose"]) + 0.3 * (people["ward"] == "north") - 1
+    margin = 0.03 * (people["age"] - 50) + people["dose"] + 0.3 * (people["ward"] == "north") - 1
     people["ill"] = (random.uniform(size=300) < 1 / (1 + np.exp(-margin))).astype(int)
     people.to_parquet(terminal.folder / "wards.parquet")
     design = np.column_stack(
         [
             np.ones(300),
             people["age"],
-            np.log(people["dose"]),
+            people["dose"],
             people["ward"] == "north",
             people["ward"] == "south",
         ]
@@ -66,7 +66,7 @@ def wards(terminal: Terminal) -> Terminal:
         beta += np.linalg.solve(
             design.T @ (design * (mean * (1 - mean))[:, None]), design.T @ (people["ill"].to_numpy() - mean)
         )
-    names = ["(Intercept)", "age", "log(dose)", "wardnorth", "wardsouth"]
+    names = ["(Intercept)", "age", "dose", "wardnorth", "wardsouth"]
     lines = [f'"{name}" = {value!r}' for name, value in zip(names, beta.tolist(), strict=True)]
     text = 'family = "binomial"\noutcome = "ill"\n[coefficients]\n' + "\n".join(lines) + "\n"
     (terminal.folder / "ill.toml").write_text(text)

@@ -23,9 +23,11 @@ def replayed(text: str, terminal: Terminal) -> Iterator[tuple[re.Match[str], str
             with contextlib.chdir(terminal.folder):
                 exec(compile(content, "a page", "exec"), {})
         elif language == "toml":
-            # A block that begins with the name of a file is that file.
+            # A block below the name of a file is the content of that file.
             named = re.match(r"# (\S+\.toml)\n", content)
-            (terminal.folder / (named[1] if named else "policy.toml")).write_text(content)
+            (terminal.folder / (named[1] if named else "policy.toml")).write_text(
+                content.removeprefix(named[0] if named else "")
+            )
         else:
             typed = re.match(r"\$ (.*?[^\\])\n", content, re.DOTALL)[1]
             shown = terminal.run(typed.replace("\\\n", " ")).text.strip("\n")

@@ -88,14 +88,23 @@ def test_an_interrupt_at_any_moment_is_one_line(terminal: Terminal) -> None:
             file.writelines(lines[1:])
     draw = random.Random(2)
     for turn in range(6):
-        process = _started(
-            terminal.folder,
-            ["measure", "model.skops", "long.csv", "-t", "progression", "-n", "2"],
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        reading, writing = os.pipe()
         # Python itself takes a moment until it can be asked politely.
-        time.sleep(0.3 + 0.4 * turn + 0.4 * draw.random())
+        code = f"import os, seepage.cli; os.close({writing}); seepage.cli.main()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, "measure", "model.skops", "long.csv", "-t", "progression", "-n", "2"],
+            cwd=terminal.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=_environment(),
+            start_new_session=True,
+            pass_fds=[writing],
+        )
+        os.close(writing)
+        os.read(reading, 1)
+        os.close(reading)
+        time.sleep(0.2 + 0.4 * turn + 0.4 * draw.random())
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=240)
         if process.returncode == 2 and "not the minimizer" in " ".join(err.split()):

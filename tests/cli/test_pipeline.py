@@ -197,15 +197,3 @@ def test_a_certificate_has_a_page_with_the_facts_of_the_screen(terminal: Termina
     assert again.code == 2
     assert "--force" in again.text
     assert terminal.run("seepage show paged.certificate.json --html paged.certificate.json --force").code == 2
-
-
-def test_an_edited_certificate_is_shown_as_broken(terminal: Terminal, people: pd.DataFrame) -> None:
-    assert terminal.run("seepage key new page.key").code == 0
-    asked = f"{ASKED} --noise 0.1 --without-policy {STATED} --out edited.skops --sign page.key"
-    assert terminal.run(f"seepage publish {asked}").code == 0
-    path = terminal.folder / "edited.certificate.json"
-    assert "broken" not in terminal.run("seepage show edited.certificate.json").text
-    path.write_text(path.read_text().replace('"people": 600', '"people": 6000'))
-    assert "This certificate is broken" in terminal.run("seepage show edited.certificate.json").text
-    assert terminal.run("seepage show edited.certificate.json --html edited.html").code == 0
-    assert "This certificate is broken" in (terminal.folder / "edited.html").read_text()

@@ -45,7 +45,7 @@ def folder(terminal: Terminal) -> Path:
     skops.io.dump(LogisticRegression().fit(X[["age", "bmi"]], (y > 140).astype(int)), folder / "ill.skops")
     (folder / "coefficients.csv").write_text("term,estimate\nage,0.1\n")
     (folder / "logistic.toml").write_text('family = "logistic"\noutcome = "ill"\n[coefficients]\nage = 1.0\n')
-    (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:4"}')
+    (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:5"}')
     (folder / "published.skops").write_bytes(b"PK")
     (folder / "model.pkl").write_bytes(pickle.dumps(exact))
     joblib.dump(exact, folder / "model.joblib")
@@ -71,8 +71,8 @@ def folder(terminal: Terminal) -> Path:
     for name, depth in (("deep", 100_000), ("deeper_than_models", 300)):
         with zipfile.ZipFile(folder / f"{name}.skops", "w") as archive:
             archive.writestr("schema.json", '{"__class__": "Ridge", "content": ' + "[" * depth + "]" * depth + "}")
-    (folder / "report.json").write_text('{"schema": "urn:seepage:report:5"}')
-    (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:4", "people": "many"}')
+    (folder / "report.json").write_text('{"schema": "urn:seepage:report:6"}')
+    (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:5", "people": "many"}')
     (folder / "latin.json").write_bytes(b'{"schema": "\xe9"}')
     (folder / "deep.json").write_text("[" * 100_000)
     (folder / "deep.toml").write_text("a = " + "[" * 20_000)
@@ -90,123 +90,112 @@ def folder(terminal: Terminal) -> Path:
 
 
 MODEL, DATA = "model.skops", "people.csv"
+
+
+def measured(model: str = MODEL, rows: str = DATA, more: str = "") -> str:
+    return f"measure {model} {rows} -t progression -n 1 {more}".strip()
+
+
+def checked(policy: str, more: str = "") -> str:
+    return f"check {MODEL} {DATA} -t progression -n 1 --policy {policy}.toml {more}".strip()
+
+
 CASES = {
-    "no model file": (f"measure nope.skops {DATA} -t progression -n 1", ["no file nope.skops", "skops.io.dump"]),
-    "a pickle": (
-        f"measure model.pkl {DATA} -t progression -n 1",
-        ["is a pickle", "skops.io.dump", "ModelTable.of(results)"],
-    ),
-    "a joblib file": (f"measure model.joblib {DATA} -t progression -n 1", ["is a pickle", "skops.io.dump"]),
-    "rows for a model": (f"measure {DATA} {DATA} -t progression -n 1", ["the model comes first", "--formula"]),
-    "model and rows swapped": (f"measure {DATA} {MODEL} -t progression -n 1", ["the model comes first", "skops"]),
-    "half a model": (f"measure half.skops {DATA} -t progression -n 1", ["half.skops", "skops.io.dump"]),
-    "a forest": (f"measure forest.skops {DATA} -t progression -n 1", ["RandomForestRegressor", "Ridge"]),
-    "a mapping": (f"measure mapping.skops {DATA} -t progression -n 1", ["dict", "Ridge"]),
-    "not fitted": (f"measure unfitted.skops {DATA} -t progression -n 1", ["not fitted yet"]),
-    "a step without a derivative": (f"measure ranks.skops {DATA} -t progression -n 1", ["QuantileTransformer"]),
-    "an unknown type": (f"measure unknown.skops {DATA} -t progression -n 1", ["joblib.hashing.hash", "--trust"]),
-    "no data file": (f"measure {MODEL} nope.csv -t progression -n 1", ["no file nope.csv"]),
-    "no match": (f"measure {MODEL} 'nope/*.parquet' -t progression -n 1", ["No file matches"]),
-    "a spreadsheet": (f"measure {MODEL} sheet.xlsx -t progression -n 1", ["no format", "Parquet"]),
-    "broken Parquet": (f"measure {MODEL} broken.parquet -t progression -n 1", ["cannot be read as Parquet"]),
-    "ragged CSV": (f"measure {MODEL} ragged.csv -t age -n 1", ["cannot be read as CSV", "2 columns"]),
-    "nobody": (f"measure {MODEL} nobody.csv -t progression -n 1", ["no rows"]),
-    "wrong target": (f"measure {MODEL} {DATA} -t progresion -n 1", ["Did you mean 'progression'?"]),
-    "wrong target among many": (f"measure {MODEL} wide.csv -t outcome -n 1", ["2,988 more"]),
-    "wrong ids": (f"measure {MODEL} {DATA} -t progression -n 1 --ids patients", ["Did you mean 'patient'?"]),
-    "wrong groups": (f"measure {MODEL} {DATA} -t progression -n 1 --groups gender", ["--groups is 'gender'"]),
-    "wrong private column": (f"measure {MODEL} {DATA} -t progression -n 1 -p Age", ["Did you mean 'age'?"]),
-    "private and public label": (
-        f"measure {MODEL} {DATA} -t progression -n 1 -p age,progression --public-label",
-        ["cannot be private and known"],
-    ),
-    "a column too few": (f"measure {MODEL} narrow.csv -t progression -n 1", ["column 'bmi'", "does not have"]),
-    "a missing value": (f"measure {MODEL} holes.csv -t progression -n 1", ["NaN", "row 17", "'bmi'", "Drop or fill"]),
-    "a missing label": (f"measure {MODEL} unlabeled.csv -t progression -n 1", ["y has a missing value", "row 3"]),
-    "text for numbers": (f"measure {MODEL} text.csv -t progression -n 1", ["not numbers", "Pipeline"]),
-    "other data": (f"measure {MODEL} others.csv -t progression -n 1", ["not the minimizer", "other rows"]),
-    "no noise": (f"measure {MODEL} {DATA} -t progression -n 0", ["infinite information"]),
+    "no model file": (measured("nope.skops"), ["no file nope.skops", "skops.io.dump"]),
+    "a pickle": (measured("model.pkl"), ["is a pickle", "skops.io.dump", "ModelTable.of(results)"]),
+    "a joblib file": (measured("model.joblib"), ["is a pickle", "skops.io.dump"]),
+    "rows for a model": (measured(DATA), ["the model comes first", "--formula"]),
+    "model and rows swapped": (measured(DATA, MODEL), ["the model comes first", "skops"]),
+    "half a model": (measured("half.skops"), ["half.skops", "skops.io.dump"]),
+    "a forest": (measured("forest.skops"), ["RandomForestRegressor", "Ridge"]),
+    "a mapping": (measured("mapping.skops"), ["dict", "Ridge"]),
+    "not fitted": (measured("unfitted.skops"), ["not fitted yet"]),
+    "a step without a derivative": (measured("ranks.skops"), ["QuantileTransformer"]),
+    "an unknown type": (measured("unknown.skops"), ["joblib.hashing.hash", "--trust"]),
+    "no data file": (measured(rows="nope.csv"), ["no file nope.csv"]),
+    "no match": (measured(rows="'nope/*.parquet'"), ["No file matches"]),
+    "a spreadsheet": (measured(rows="sheet.xlsx"), ["no format", "Parquet"]),
+    "broken Parquet": (measured(rows="broken.parquet"), ["cannot be read as Parquet"]),
+    "ragged CSV": ("measure model.skops ragged.csv -t age -n 1", ["cannot be read as CSV", "2 columns"]),
+    "nobody": (measured(rows="nobody.csv"), ["no rows"]),
+    "wrong target": ("measure model.skops people.csv -t progresion -n 1", ["Did you mean 'progression'?"]),
+    "wrong target among many": ("measure model.skops wide.csv -t outcome -n 1", ["2,988 more"]),
+    "wrong ids": (measured(more="--ids patients"), ["Did you mean 'patient'?"]),
+    "wrong groups": (measured(more="--groups gender"), ["--groups is 'gender'"]),
+    "wrong private column": (measured(more="-p Age"), ["Did you mean 'age'?"]),
+    "private and public label": (measured(more="-p age,progression --public-label"), ["cannot be private and known"]),
+    "a column too few": (measured(rows="narrow.csv"), ["column 'bmi'", "does not have"]),
+    "a missing value": (measured(rows="holes.csv"), ["NaN", "row 17", "'bmi'", "Drop or fill"]),
+    "a missing label": (measured(rows="unlabeled.csv"), ["y has a missing value", "row 3"]),
+    "text for numbers": (measured(rows="text.csv"), ["not numbers", "Pipeline"]),
+    "other data": (measured(rows="others.csv"), ["not the minimizer", "other rows"]),
+    "no noise": ("measure model.skops people.csv -t progression -n 0", ["infinite information"]),
     "groups of people without noise": (
-        f"measure {MODEL} {DATA} -t progression --groups sex",
+        "measure model.skops people.csv -t progression --groups sex",
         ["--groups", "nothing is bounded", "--noise"],
     ),
-    "coefficients in CSV": (f"measure coefficients.csv {DATA} -n 1", ["as R and Stata print them", "--family"]),
+    "coefficients in CSV": ("measure coefficients.csv people.csv -n 1", ["as R and Stata print them", "--family"]),
     "another column of a classifier": (
-        f"measure ill.skops {DATA} -t age -n 1",
+        "measure ill.skops people.csv -t age -n 1",
         ["--target is 'age'", "holds 59", "tells apart: 0, 1"],
     ),
-    "another column of a regression": (f"measure {MODEL} {DATA} -t bp -n 1", ["(--target)", "already carries noise"]),
-    "a family by another name": (f"measure logistic.toml {DATA} -n 1", ["Did you mean 'binomial'?"]),
+    "another column of a regression": (
+        "measure model.skops people.csv -t bp -n 1",
+        ["(--target)", "already carries noise"],
+    ),
+    "a family by another name": ("measure logistic.toml people.csv -n 1", ["Did you mean 'binomial'?"]),
     "certificate and file swapped": (
         "certify published.certificate.json published.skops",
         ["published.certificate.json is the certificate", "seepage certify published.skops"],
     ),
-    "noise in words": (f"measure {MODEL} {DATA} -t progression -n some", ["'some'"]),
-    "no such command": (f"mesure {MODEL} {DATA}", ["measure"]),
-    "no such option": (f"measure {MODEL} {DATA} -t progression -n 1 --privat age", ["--private"]),
-    "no policy file": (
-        f"check {MODEL} {DATA} -t progression -n 1 --policy nope.toml",
-        ["no policy file", "[error_floor]"],
-    ),
-    "odd policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy odd.toml", ["not TOML", "[error_floor]"]),
-    "empty policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy empty.toml", ["no target"]),
-    "misspelled policy": (
-        f"check {MODEL} {DATA} -t progression -n 1 --policy typo.toml",
-        ["Did you mean 'error_floor'?"],
-    ),
-    "a word in a policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy word.toml", ["must be a number"]),
-    "a policy without column": (f"check {MODEL} {DATA} -t progression -n 1 --policy flat.toml", ["[error_floor]"]),
-    "a policy about others": (f"check {MODEL} {DATA} -t progression -n 1 --policy stranger.toml", ["'income'"]),
-    "a rate of a number": (f"check {MODEL} {DATA} -t progression -n 1 --policy rates.toml", ["'age' is a number"]),
-    "no folder to write to": (f"measure {MODEL} {DATA} -t progression -n 1 --report no/where.html", ["no folder no"]),
-    "a format without a place": (
-        f"check {MODEL} {DATA} -t progression -n 1 --policy policy.toml -o out.json",
-        ["--format"],
-    ),
+    "noise in words": ("measure model.skops people.csv -t progression -n some", ["'some'"]),
+    "no such command": ("mesure model.skops people.csv", ["measure"]),
+    "no such option": (measured(more="--privat age"), ["--private"]),
+    "no policy file": (checked("nope"), ["no policy file", "[error_floor]"]),
+    "odd policy": (checked("odd"), ["not TOML", "[error_floor]"]),
+    "empty policy": (checked("empty"), ["no target"]),
+    "misspelled policy": (checked("typo"), ["Did you mean 'error_floor'?"]),
+    "a word in a policy": (checked("word"), ["must be a number"]),
+    "a policy without column": (checked("flat"), ["[error_floor]"]),
+    "a policy about others": (checked("stranger"), ["'income'"]),
+    "a rate of a number": (checked("rates"), ["'age' is a number"]),
+    "no folder to write to": (measured(more="--report no/where.html"), ["no folder no"]),
+    "a format without a place": (checked("policy", "-o out.json"), ["--format"]),
     "a rate of streamed rows": (
-        f"check {MODEL} parts -t progression -n 1 --policy rates.toml --stream",
-        ["'age' is a number", "error_floor()"],
+        "check model.skops parts -t progression -n 1 --policy rates.toml --stream",
+        ["The success rate of 'age'", "--in-memory"],
     ),
     "people of a publishable report": (
-        f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --people p.parquet",
+        measured(more="--edition publishable --people p.parquet"),
         ["nothing about single people"],
     ),
     "groups of a publishable report": (
-        f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --groups sex",
+        measured(more="--edition publishable --groups sex"),
         ["verdicts, and compares nobody"],
     ),
-    "names that are not UTF-8": (f"measure {MODEL} latin_names.csv -t progression -n 1", ["Save it as UTF-8"]),
-    "values that are not UTF-8": (
-        f"measure {MODEL} latin_values.csv -t progression -n 1 --ids patient",
-        ["'patient'", "as UTF-8"],
-    ),
-    "lists": (
-        f"measure {MODEL} lists.parquet -t progression -n 1 --groups visits",
-        ["'visits'", "list<element: int64>"],
-    ),
-    "structs": (f"measure {MODEL} structs.parquet -t progression -n 1", ["'age'", "a column of its own"]),
-    "streamed structs": (f"measure {MODEL} structs.parquet -t progression -n 1 --stream", ["'age'", "struct<years"]),
-    "bytes": (f"measure {MODEL} bytes.parquet -t progression -n 1", ["'age'", "holds bytes"]),
-    "files that differ in a type": (f"measure {MODEL} unlike -t progression -n 1", ["'age' holds", "the same type"]),
-    "a deep model": (f"measure deep.skops {DATA} -t progression -n 1", ["nested more than 200 levels"]),
-    "another deep model": (f"measure deeper_than_models.skops {DATA} -t progression -n 1", ["more than 200 levels"]),
+    "names that are not UTF-8": (measured(rows="latin_names.csv"), ["Save it as UTF-8"]),
+    "values that are not UTF-8": (measured(rows="latin_values.csv", more="--ids patient"), ["'patient'", "as UTF-8"]),
+    "lists": (measured(rows="lists.parquet", more="--groups visits"), ["'visits'", "list<element: int64>"]),
+    "structs": (measured(rows="structs.parquet"), ["'age'", "a column of its own"]),
+    "streamed structs": (measured(rows="structs.parquet", more="--stream"), ["'age'", "struct<years"]),
+    "bytes": (measured(rows="bytes.parquet"), ["'age'", "holds bytes"]),
+    "files that differ in a type": (measured(rows="unlike"), ["'age' holds", "the same type"]),
+    "a deep model": (measured("deep.skops"), ["nested more than 200 levels"]),
+    "another deep model": (measured("deeper_than_models.skops"), ["more than 200 levels"]),
     "an incomplete report": ("show report.json", ["is no report", "must have the entry"]),
     "an incomplete certificate": ("show certificate.json", ["is no certificate", "'created' is missing"]),
     "a document that is not UTF-8": ("show latin.json", ["not JSON"]),
     "a deep document": ("show deep.json", ["nested too deeply"]),
-    "a deep policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy deep.toml", ["is not TOML"]),
-    "a policy of 5,000 digits": (
-        f"check {MODEL} {DATA} -t progression -n 1 --policy long.toml",
-        ["larger than 10^308"],
-    ),
-    "a policy of 400 digits": (f"check {MODEL} {DATA} -t progression -n 1 --policy large.toml", ["larger than 10^308"]),
-    "a policy that is not UTF-8": (f"check {MODEL} {DATA} -t progression -n 1 --policy latin.toml", ["is not TOML"]),
-    "a folder for a policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy parts", ["Is a directory"]),
-    "no certificate": (f"certify {MODEL} {DATA}", ["is no certificate"]),
-    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:5'"]),
-    "streamed text": (f"measure {MODEL} {DATA} -t progression -n 1 --stream", ["only Parquet"]),
+    "a deep policy": (checked("deep"), ["is not TOML"]),
+    "a policy of 5,000 digits": (checked("long"), ["larger than 10^308"]),
+    "a policy of 400 digits": (checked("large"), ["larger than 10^308"]),
+    "a policy that is not UTF-8": (checked("latin"), ["is not TOML"]),
+    "a folder for a policy": ("check model.skops people.csv -t progression -n 1 --policy parts", ["Is a directory"]),
+    "no certificate": ("certify model.skops people.csv", ["is no certificate"]),
+    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:6'"]),
+    "streamed text": (measured(more="--stream"), ["only Parquet"]),
     "no such quantity": ("explain etta", ["Did you mean 'eta'?"]),
-    "not a document": (f"show {DATA}", ["not JSON"]),
+    "not a document": ("show people.csv", ["not JSON"]),
 }
 
 

@@ -58,21 +58,17 @@ def test_a_publishable_edition_names_nobody(requests):
         assert "499" not in written
 
 
-def test_what_a_ledger_remembers_is_read_together_with_a_later_request(requests):
-    folder, books = requests.folder, "books --key books.key"
-    assert requests.run(f"seepage ledger create {books} --eta 10").code == 0
-    (folder / "later").mkdir()
+def test_earlier_requests_are_compared_with_a_later_one(requests):
+    folder = requests.folder
+    for name in ("later", "early"):
+        (folder / name).mkdir()
     line(folder / "later" / "may", PEOPLE, "age", "score", where="id != 'p7'")
-    recorded = requests.run(f"seepage ledger record {books} harmless --people people.parquet")
-    assert (recorded.code, "Recorded: model, entry 2" in recorded.text) == (0, True), recorded.text
+    line(folder / "early" / "score", PEOPLE, "age", "score", where="age > 50")
     check = "seepage check later --people people.parquet"
     assert requests.run(check).code == 0
-    found = requests.run(f"{check} --earlier books --ledger-key books.key")
+    found = requests.run(f"{check} --earlier early --earlier harmless")
     assert (found.code, "Inside only: p7" in found.out) == (1, True), found.text
-    # Both outputs of everybody tell who is missing from this one: the one that was filed first is named.
-    assert "Publishing means, entry 1 (earlier) beside may" in found.out, found.out
-    assert "model, entry 2 (earlier)" not in found.out, found.out
-    assert "--earlier" in requests.run(f"{check} --ledger-key books.key").text
+    assert "Publishing means, harmless (earlier) beside may" in found.out, found.out
 
 
 def test_several_folders_make_one_worksheet(requests):
@@ -158,3 +154,18 @@ def test_a_policy_may_hold_acros_risk_appetite(requests):
     assert "No targets were given: nobody's value" in said
     found = requests.run("seepage measure harmless/model.toml people.parquet --noise 1 --policy appetite.toml")
     assert found.code == 2
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("[error_floor]\nagee = 5", "'agee', which is no column of the people. Did you mean 'age'?"),
+        ("[error_floor]\nsex = 0.3", "error_floor for 'sex', which is a category in this request: set success_rate"),
+        ("[success_rate]\nage = 0.75", "success_rate for 'age', which is a number in this request: set error_floor"),
+    ],
+)
+def test_a_policy_that_does_not_fit_the_columns_is_an_error(requests, target, words):
+    (requests.folder / "misfit.toml").write_text(f'other_attributes = "public"\n{target}\n')
+    found = requests.run("seepage check harmless --people people.parquet --policy misfit.toml")
+    assert found.code == 2
+    assert words in " ".join(found.text.replace("│", "").split())

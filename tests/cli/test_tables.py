@@ -31,7 +31,7 @@ def test_a_table_in_is_a_table_out(wards: Terminal) -> None:
     found = seepage.models.ModelTable.read(folder / "ill-noisy.toml")
     exact = seepage.models.ModelTable.read(folder / "ill.toml")
     assert (found.family, found.link, found.outcome) == ("binomial", "logit", "ill")
-    assert list(found.coefficients) == ["(Intercept)", "age", "ward", "log(dose)"]
+    assert list(found.coefficients) == ["(Intercept)", "age", "dose", "ward"]
     assert found.coefficients["ward"]["east"] == 0
     flat = {"wardnorth": found.coefficients["ward"]["north"], "wardsouth": found.coefficients["ward"]["south"]}
     flat |= {name: value for name, value in found.coefficients.items() if name != "ward"}
@@ -106,7 +106,7 @@ def test_another_ending_is_refused_by_name(terminal: Terminal, name: str) -> Non
 def test_a_formula_is_a_model_and_so_are_printed_coefficients(wards: Terminal) -> None:
     ask = "-n 0.05 --policy formula.toml --format json"
     (wards.folder / "formula.toml").write_text("[error_floor]\nage = 0.5\n")
-    formula = '--formula "ill ~ age + log(dose) + ward" --family binomial wards.parquet'
+    formula = '--formula "ill ~ age + dose + ward" --family binomial wards.parquet'
     table = seepage.models.ModelTable.read(wards.folder / "ill.toml")
     lines = [f'"{name}",{value:.7g},0.1' for name, value in table.coefficients.items()]
     (wards.folder / "ill.csv").write_text("\n".join(['"","Estimate","Std. Error"', *lines]) + "\n")
@@ -138,7 +138,7 @@ def test_what_is_missing_beside_a_formula_or_a_csv_is_asked_for(wards: Terminal)
 
 
 def test_without_a_scale_the_noise_is_the_least_that_keeps_the_policy(wards: Terminal) -> None:
-    (wards.folder / "least.toml").write_text("[error_floor]\nage = 2.0\n[success_rate]\nill = 0.9\n")
+    (wards.folder / "least.toml").write_text("[error_floor]\nage = 2.0\n")
     ask = "seepage publish ill.toml wards.parquet --categories ward=east,north,south"
     least = wards.run(f"{ask} --policy least.toml --out least-noise.toml")
     assert least.code == 0, least.text

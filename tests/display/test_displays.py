@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 import seepage
 from seepage.display import (
     AttackDisplay,
+    AttackerKnowledgeDisplay,
     AttributeDisplay,
     BalanceDisplay,
     DecisionDisplay,
@@ -26,11 +27,10 @@ from seepage.display import (
     FrontierDisplay,
     GalleryDisplay,
     GroupDisplay,
-    KnownDisplay,
     LayerDisplay,
+    MostExposedDisplay,
     OverlapDisplay,
     SusceptibilityDisplay,
-    WorstDisplay,
 )
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -59,7 +59,7 @@ def _layers():
     named = {"name": ["first", "second"]}
     return LayerDisplay.from_frames(
         sensitivity=pd.DataFrame({**named, "sensitivity": [1.0, 2.0], "standard_error": [0.1, 0.2]}),
-        attack=pd.DataFrame({**named, "auc": [0.6, 0.7], "low": [0.5, 0.6], "high": [0.7, 0.8]}),
+        usable_information=pd.DataFrame({**named, "usable_information": [0.6, 0.7], "standard_error": [0.1, 0.2]}),
     )
 
 
@@ -73,11 +73,11 @@ class Maps:
 DISPLAYS = {
     "distribution": lambda: DistributionDisplay.from_leakage(LEAK),
     "distribution by group": lambda: DistributionDisplay.from_leakage(LEAK, groups=SEX),
-    "worst": lambda: WorstDisplay.from_leakage(LEAK),
+    "worst": lambda: MostExposedDisplay.from_leakage(LEAK),
     "attributes": lambda: AttributeDisplay.from_leakage(LEAK),
     "groups": lambda: GroupDisplay.from_leakage(LEAK, SEX),
     "floor": lambda: FloorDisplay.from_leakage(LEAK, "bmi"),
-    "known": lambda: KnownDisplay.from_leakage(WITHOUT_NOISE, "bmi"),
+    "known": lambda: AttackerKnowledgeDisplay.from_leakage(WITHOUT_NOISE, "bmi"),
     "floor without a prior": lambda: FloorDisplay.from_leakage(LEAK, "bmi", prior=None),
     "gallery": _gallery,
     "frontier": _frontier,
@@ -217,21 +217,21 @@ def test_many_groups_are_drawn_below_each_other():
 
 
 def test_the_heat_map_shows_the_floors_of_the_most_exposed():
-    display = WorstDisplay.from_leakage(LEAK, count=4, attributes=["age", "bmi"]).plot()
+    display = MostExposedDisplay.from_leakage(LEAK, count=4, attributes=["age", "bmi"]).plot()
     people = LEAK.most_exposed(4).index
     np.testing.assert_allclose(display.floors, LEAK.error_floor()[["age", "bmi"]].loc[people], rtol=1e-12)
     ratios = LEAK.attributes[["age", "bmi"]] / LEAK.attributes[["age", "bmi"]].median()
     np.testing.assert_allclose(display.ratios, ratios.loc[people], rtol=1e-12)
     assert len(display.ax_.texts) == 8
     with pytest.raises(seepage.errors.InputError, match="no private attribute 'height'"):
-        WorstDisplay.from_leakage(LEAK, attributes=["height"])
+        MostExposedDisplay.from_leakage(LEAK, attributes=["height"])
 
 
 def test_categories_have_no_floor_in_the_heat_map():
     frame = X.assign(sex=SEX)
     columns = make_column_transformer((OneHotEncoder(drop="first"), ["sex"]), remainder="passthrough")
     leak = seepage.measure(make_pipeline(columns, Ridge()).fit(frame, Y), frame, Y, noise_scale=3.0)
-    display = WorstDisplay.from_leakage(leak, count=3, attributes=["sex", "age"]).plot()
+    display = MostExposedDisplay.from_leakage(leak, count=3, attributes=["sex", "age"]).plot()
     assert np.isnan(display.floors[:, 0]).all()
     assert np.isfinite(display.floors[:, 1]).all()
     with pytest.raises(seepage.errors.InputError, match="'sex' is not among the private attributes that are numbers"):
@@ -240,7 +240,7 @@ def test_categories_have_no_floor_in_the_heat_map():
 
 def test_attributes_are_ranked_by_what_is_left():
     display = AttributeDisplay.from_leakage(LEAK, most=20)
-    left = LEAK.variance_left()
+    left = LEAK.remaining_variance()
     worst = left.min()
     assert [worst[name] for name in display.left] == sorted(worst)
     for name, shown in display.left.items():
@@ -314,7 +314,7 @@ def test_names_are_drawn_as_they_are(tmp_path):
     groups = np.array(names)[np.arange(len(Y)) % 4]
     for display in (
         AttributeDisplay.from_leakage(leak),
-        WorstDisplay.from_leakage(leak),
+        MostExposedDisplay.from_leakage(leak),
         DistributionDisplay.from_leakage(leak, groups=groups),
         GroupDisplay.from_leakage(leak, groups),
         FloorDisplay.from_leakage(leak, names[2], unit="$"),
@@ -342,15 +342,15 @@ def test_balances_show_the_most_exposed_person_and_the_promise():
 
 
 def test_errors_fall_with_what_is_known_and_end_where_nothing_is_claimed():
-    display = KnownDisplay.from_leakage(WITHOUT_NOISE, "bmi")
+    display = AttackerKnowledgeDisplay.from_leakage(WITHOUT_NOISE, "bmi")
     assert (np.diff(display.errors[:, 0]) < 0).all()
-    assert display.errors[0, 0] < display.blind
+    assert display.errors[0, 0] < display.baseline
     assert display.claimed == pytest.approx(display.shares[-1])
     assert display.claimed == pytest.approx(1 - WITHOUT_NOISE.information.claims.fewest / 441, abs=1 / 441)
     with pytest.raises(seepage.errors.InputError, match="without noise"):
-        KnownDisplay.from_leakage(LEAK, "bmi")
+        AttackerKnowledgeDisplay.from_leakage(LEAK, "bmi")
     with pytest.raises(seepage.errors.InputError, match="numbers"):
-        KnownDisplay.from_leakage(WITHOUT_NOISE, "sex")
+        AttackerKnowledgeDisplay.from_leakage(WITHOUT_NOISE, "sex")
 
 
 def test_an_overlap_shows_how_many_people_are_in_which_outputs_and_stars_those_who_are_left():

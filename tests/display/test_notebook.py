@@ -20,7 +20,7 @@ def published():
 
 SHOWN = {
     "leakage": (lambda: LEAK, "442 people"),
-    "without noise": (lambda: seepage.measure(MODEL, X, Y), "registry"),
+    "without noise": (lambda: seepage.measure(MODEL, X, Y), "covariates"),
     "statement": (lambda: seepage.measure(MODEL, X, Y).statement(), "For a paper"),
     "suggestion": (lambda: seepage.release.suggest(LEAK), "intervals wider by"),
     "groups": (lambda: LEAK.by_group(X["sex"]), "median"),

@@ -41,7 +41,7 @@ def bits(people: People, engine: Engine, output: Path, **options: object) -> dic
     return {
         "coefficients": (*model.coef_.ravel().tolist(), *model.intercept_.tolist()),
         "people": contents(output),
-        "joint": (leak.joint(), leak.joint({"region": "east"})),
+        "joint": (leak.joint_information_loss(), leak.joint_information_loss({"region": "east"})),
         "attributes": {name: (each.mean, each.squares) for name, each in attributes.items()},
         "groups": groups.to_csv(float_format="%.17g"),
         "variances": dict(leak.information.variances()),
@@ -60,7 +60,7 @@ def check(leak: seepage.Leakage, people: People, model: LogisticRegression) -> N
     assert examples["person"].tolist() == people.frame["person"].tolist()
     assert examples["region"].tolist() == people.frame["region"].tolist()
     np.testing.assert_allclose(examples[["eta", "dfil"]], expected.examples, rtol=1e-10, atol=0)
-    np.testing.assert_allclose(leak.joint(), expected.joint(), rtol=1e-10)
+    np.testing.assert_allclose(leak.joint_information_loss(), expected.joint_information_loss(), rtol=1e-10)
     ours = leak.by_group().frame.to_pandas()
     theirs = expected.by_group(people.frame["region"]).frame
     np.testing.assert_allclose(ours[["count", "mean", "max"]], theirs[["count", "mean", "max"]], rtol=1e-10)

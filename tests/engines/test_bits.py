@@ -73,7 +73,7 @@ def test_rows_in_memory_are_added_alike_by_any_number_of_workers(people: People)
         job = seepage.engines.Job(engine)
         found.append(seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.1, job=job))
     np.testing.assert_array_equal(*(each.examples.to_numpy() for each in found))
-    assert found[0].joint() == found[1].joint()
+    assert found[0].joint_information_loss() == found[1].joint_information_loss()
 
 
 def tree(values: list[float]) -> float:

@@ -18,7 +18,7 @@ from here import Here
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage.execution.storage import Files, _identity
+from seepage.execution.storage import Files, _identity, naming
 
 FEATURES = ["a", "b"]
 
@@ -289,7 +289,9 @@ def test_values_that_folders_name_are_kept_as_they_are_written(tmp_path: Path) -
     assert dict(zip(groups["group"], groups["count"], strict=True)) == rows
     means = dict(zip(theirs["group"], theirs["mean"], strict=True))
     assert dict(zip(groups["group"], groups["mean"], strict=True)) == pytest.approx(means, rel=1e-9)
-    assert leak.joint({"zip": "01234"}) == pytest.approx(expected.joint(whole["zip"].to_numpy() == "01234"), rel=1e-9)
+    assert leak.joint_information_loss({"zip": "01234"}) == pytest.approx(
+        expected.joint_information_loss(whole["zip"].to_numpy() == "01234"), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -321,3 +323,9 @@ def test_a_uri_is_unquoted(tmp_path: Path) -> None:
     for source in ((tmp_path / "with space#and ü").as_uri(), f"file://{tmp_path}/with space#and ü/*.parquet"):
         assert counted(source) == 5
     shutil.rmtree(tmp_path / "with space#and ü")
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged() -> None:
+    with pytest.raises(seepage.errors.InputError, match="people may not be read") as caught, naming("people"):
+        raise PermissionError("Permission denied")
+    assert not isinstance(caught.value, seepage.errors.UnreadableError)

@@ -1,12 +1,16 @@
 """Files in an object store are like any others."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import boto3
 import numpy as np
+import pyarrow as pa
 import pyarrow.fs
+import pyarrow.parquet as pq
 import pytest
+from here import Here
 from moto.server import ThreadedMotoServer
 from people import People, write_people
 from sklearn.linear_model import Ridge
@@ -68,7 +72,7 @@ def test_a_uri_says_where_its_store_is(people: People, endpoint: str) -> None:
     source = f"s3://someone:secret@bucket/people/part-00[0-3].parquet?{where}"
     leak = seepage.measure(model, source, target="outcome", noise_scale=0.1, job=seepage.engines.Job(Local(workers=2)))
     expected = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.1)
-    np.testing.assert_allclose(leak.joint(), expected.joint(), rtol=1e-10)
+    np.testing.assert_allclose(leak.joint_information_loss(), expected.joint_information_loss(), rtol=1e-10)
 
 
 def test_an_object_that_is_not_parquet_is_named(people: People, endpoint: str, tmp_path: Path) -> None:
@@ -82,3 +86,37 @@ def test_an_object_that_is_not_parquet_is_named(people: People, endpoint: str, t
         seepage.measure(
             model, "bucket/broken", target="outcome", noise_scale=0.1, job=seepage.engines.Job(filesystem=store)
         )
+
+
+class Between(Here):
+    """An engine that replaces an object after the pass that adds up."""
+
+    def __init__(self, replace: Callable[[], object]) -> None:
+        self.replace = replace
+
+    def total(self, function: Callable[[Any], Any], units: Sequence[Any], *watch: Any) -> Any:
+        result = super().total(function, units, *watch)
+        if "Adding(" in repr(function):
+            self.replace()
+        return result
+
+
+def test_an_object_that_is_replaced_by_another_of_equal_size_is_named(
+    people: People, endpoint: str, tmp_path: Path
+) -> None:
+    model = Ridge().fit(people.X, people.frame["outcome"])
+    store = pyarrow.fs.S3FileSystem(
+        access_key="someone", secret_key="secret", region="us-east-1", scheme="http", endpoint_override=endpoint
+    )
+    options = {"use_dictionary": False, "compression": "none", "write_statistics": False}
+    one = pa.Table.from_pandas(people.frame[[*people.X, "outcome"]], preserve_index=False)
+
+    def put(table: pa.Table) -> None:
+        pq.write_table(table, tmp_path / "x.parquet", **options)
+        with store.open_output_stream("bucket/replaced/x.parquet") as sink:
+            sink.write((tmp_path / "x.parquet").read_bytes())
+
+    put(one)
+    job = seepage.engines.Job(Between(lambda: put(one[::-1])), filesystem=store)
+    with pytest.raises(seepage.errors.InputError, match=r"replaced/x\.parquet has changed since the job began"):
+        seepage.measure(model, "bucket/replaced", target="outcome", noise_scale=0.1, job=job)

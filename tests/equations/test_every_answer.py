@@ -32,7 +32,7 @@ EQUATIONS = Equations(_psi, np.append(MODEL.coef_[0], MODEL.intercept_), names=[
 
 def _both(**asked):
     """Measure the same twice; how many people have each of two values is always known beside equations."""
-    alike = {} if "noise_scale" in asked and "others_known" not in asked else {"known_sizes": ["sex"]}
+    alike = {} if "noise_scale" in asked and "known_records" not in asked else {"known_group_sizes": ["sex"]}
     if alike:
         alike["published"] = ["coefficients"]
     return seepage.measure(MODEL, X, Y, **asked, **alike), seepage.measure(EQUATIONS, FRAME, **asked)
@@ -72,16 +72,16 @@ WITH_NOISE = {
     "floors": lambda leak: leak.error_floor(),
     "floors with a prior": lambda leak: leak.error_floor(prior="data"),
     "floors in an interval": lambda leak: leak.error_floor(interval={"age": (20.0, 90.0)}),
-    "variance left": lambda leak: leak.variance_left(),
+    "variance left": lambda leak: leak.remaining_variance(),
     "success rates of the outcome": lambda leak: leak.success_rate("ill"),
     "success rates of a covariate": lambda leak: leak.success_rate("sex"),
     "success rates with a prior": lambda leak: leak.success_rate("sex", prior="data"),
     "success rates of a number": lambda leak: leak.success_rate("age", values=[float(X["age"][3]), 30.0, 70.0]),
     "groups": lambda leak: leak.by_group("sex"),
     "most exposed": lambda leak: leak.most_exposed(5),
-    "joint": lambda leak: leak.joint(),
-    "joint of some": lambda leak: leak.joint(SOME),
-    "joint of an attribute": lambda leak: leak.joint(SOME, attribute="age"),
+    "joint": lambda leak: leak.joint_information_loss(),
+    "joint of some": lambda leak: leak.joint_information_loss(SOME),
+    "joint of an attribute": lambda leak: leak.joint_information_loss(SOME, attribute="age"),
     "noise for a floor": lambda leak: seepage.calibrate(leak, error_floor={"age": 20.0}, shape="isotropic").scale,
     "noise for eta": lambda leak: seepage.calibrate(leak, eta=0.1, shape="isotropic", exact=True).scale,
     "noise for a success rate": lambda leak: (
@@ -120,9 +120,9 @@ WITHOUT_NOISE = {
     "success rates of the outcome": lambda leak: leak.success_rate("ill"),
     "success rates of a covariate": lambda leak: leak.success_rate("sex"),
     "groups": lambda leak: leak.by_group("sex"),
-    "joint": lambda leak: leak.joint(SOME),
+    "joint": lambda leak: leak.joint_information_loss(SOME),
     "two tables": lambda leak: seepage.compose({"May": leak, "June": leak}).attributes,
-    "as printed": lambda leak: leak.rounded()[["value", "step"]][:4],
+    "as printed": lambda leak: leak.rounded_table()[["value", "step"]][:4],
 }
 
 
@@ -135,23 +135,22 @@ def test_without_noise(name, printed):
 @pytest.mark.parametrize("known", [0.5, 100])
 @pytest.mark.parametrize("noise", [{}, {"noise_scale": 0.3}])
 def test_attackers_who_hold_some_of_the_others(known, noise):
-    pair = _both(others_known=known, **noise)
+    pair = _both(known_records=known, **noise)
     for ask in (lambda leak: leak.attributes, lambda leak: leak.success_rate("ill")):
         _same(ask, pair, 1e-6)
 
 
 def test_how_many_others_are_needed(printed):
-    one, other = (leak.others_needed(error_floor={"age": 5.0}) for leak in printed)
+    one, other = (leak.records_needed(error_floor={"age": 5.0}) for leak in printed)
     np.testing.assert_allclose(_numbers(other), _numbers(one), atol=1)
     assert "150 people" in printed[1].statement().text()
 
 
 REFUSED = {
     "shapes that follow the rows": (
-        lambda leak: seepage.calibrate(leak, error_floor={"age": 9.0}, shape="hessian"),
+        lambda leak: seepage.calibrate(leak, error_floor={"age": 9.0}, shape="best"),
         "Give units of columns",
     ),
-    "distances to a kink": (lambda leak: leak.breaking_distance(), "moves smoothly"),
     "what some noises cost": (lambda leak: seepage.release.suggest(leak), "For others, try a few scales"),
     "attacks": (lambda leak: seepage.attacks.verify(leak, seepage.attacks.MembershipScore()), "linear"),
 }
@@ -165,8 +164,8 @@ def test_what_is_not_answered_names_the_way_out(name, noisy):
 
 
 def test_what_is_not_answered_without_noise_names_the_way_out(printed):
-    with pytest.raises(SeepageError, match="Ask others_known=0, or a number"):
-        _ = seepage.measure(EQUATIONS, FRAME, others_known="covariates").attributes
-    for ask in (seepage.calibrate, lambda leak, **_: leak.translation()):
+    with pytest.raises(SeepageError, match="Ask known_records=0, or a number"):
+        _ = seepage.measure(EQUATIONS, FRAME, known_records="covariates").attributes
+    for ask in (seepage.calibrate, lambda leak, **_: leak.privacy_measures()):
         with pytest.raises(SeepageError, match=r"leak.statement\(\) along instead"):
             ask(printed[1], error_floor={"age": 5.0})

@@ -1,12 +1,12 @@
 """What is found in files, and what is told of it."""
 
 import json
+import os
 import pickle
 from decimal import Decimal
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from inspected import PEOPLE
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -164,7 +164,7 @@ def test_what_takes_too_long_is_said(tmp_path):
     rng = np.random.default_rng(0)
     many = rng.normal(size=(30_000, 3))
     found = _found(tmp_path, rng.normal(size=(25, 10)), many)
-    assert found.verdict == "pass"
+    assert found.verdict == "review"
     assert "too many people" in found.text()
     assert _found(tmp_path, many[:25] * 3 - 1, many[:2000]).verdict == "fail"
 
@@ -182,6 +182,7 @@ def test_one_number_for_each_person_is_named(tmp_path):
     residuals = np.random.default_rng(1).normal(size=len(PEOPLE))
     (finding,) = _found(tmp_path, {"resid": residuals}).findings
     assert (finding.kind, finding.people, finding.word) == ("length", len(PEOPLE), "review")
+    assert _kinds(_found(tmp_path, {"whose": [f"{each.hex()}" for each in residuals]})) == {"length", "unread"}
     (finding,) = _found(tmp_path, {"resid": residuals}, None).findings
     assert (finding.kind, finding.sure) == ("length", "possible")
 
@@ -193,6 +194,20 @@ def test_a_folder_is_looked_through_and_paths_are_named(tmp_path):
     found = seepage.inspect(tmp_path, PEOPLE)
     assert {"rows", "path"} <= _kinds(found)
     assert found.findings[0].where.startswith("deep/rows.csv")
+
+
+def test_links_pipes_and_the_names_of_files_are_looked_at(tmp_path):
+    (tmp_path / "link").symlink_to("nothing")
+    os.mkfifo(tmp_path / "pipe")
+    assert [seepage.inspect(each, PEOPLE).verdict for each in (tmp_path, tmp_path / "pipe")] == ["review", "review"]
+    for each in PEOPLE["id"][:6]:
+        (tmp_path / each).touch()
+    assert "ids" in _kinds(seepage.inspect(tmp_path, PEOPLE, ids="id"))
+
+
+def test_rows_of_categories_are_found_in_another_order(tmp_path):
+    PEOPLE[["age", "sex", "ward"]].sample(250, random_state=1).to_csv(tmp_path / "rows.csv", index=False)
+    assert _kinds(seepage.inspect(tmp_path / "rows.csv", PEOPLE)) == {"rows"}
 
 
 def test_what_is_told_names_nobody(tmp_path):
@@ -234,4 +249,3 @@ def test_data_may_be_a_file(tmp_path):
     PEOPLE.to_parquet(tmp_path / "people.parquet")
     np.save(tmp_path / "x.npy", PEOPLE["marker"].to_numpy()[:30])
     assert seepage.inspect(tmp_path / "x.npy", tmp_path / "people.parquet").verdict == "fail"
-    assert isinstance(pd.read_parquet(tmp_path / "people.parquet"), pd.DataFrame)

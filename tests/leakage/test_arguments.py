@@ -25,7 +25,7 @@ MODEL = make_pipeline(STEPS, Ridge(solver="cholesky")).fit(X, Y)
 LEAK = seepage.measure(MODEL, X, Y, noise_scale=1.0)
 
 REFUSED = {
-    "a prior of a category": (lambda: LEAK.variance_left(prior={"k": 0.25}), "'k' is a category.*success_rate"),
+    "a prior of a category": (lambda: LEAK.remaining_variance(prior={"k": 0.25}), "'k' is a category.*success_rate"),
     "a floor with a prior of a category": (lambda: LEAK.error_floor(prior={"k": 0.25}), "'k' is a category"),
     "a prior that is a number": (lambda: LEAK.error_floor(prior=2.0), "mapping from attribute to variance, not 2.0"),
     "a prior that is text": (lambda: LEAK.error_floor(prior={"a": "1"}), "must be a number, not '1'"),
@@ -37,7 +37,7 @@ REFUSED = {
     "an empty interval": (lambda: LEAK.error_floor(interval={"a": (1, 1)}), "begin below its end"),
     "an interval of NaN": (lambda: LEAK.error_floor(interval={"a": (np.nan, 1)}), "begin below its end"),
     "intervals that are none": (lambda: LEAK.error_floor(interval=3), "mapping from attribute to"),
-    "a translated reversed interval": (lambda: LEAK.translation(interval={"a": (2, 1)}), "begin below its end"),
+    "a translated reversed interval": (lambda: LEAK.privacy_measures(interval={"a": (2, 1)}), "begin below its end"),
     "a floor for all": (
         lambda: seepage.calibrate(LEAK, error_floor=5.0, shape="isotropic").scale,
         "error_floor .*'age': 5.0.*, not 5.0",
@@ -99,7 +99,7 @@ def test_what_means_nothing_is_refused_with_the_way_out(what):
 
 def test_an_infinite_prior_is_no_prior():
     np.testing.assert_allclose(LEAK.error_floor(prior={"a": np.inf})["a"], LEAK.error_floor()["a"])
-    np.testing.assert_array_equal(LEAK.variance_left(prior={"a": np.inf})["a"], 0.0)
+    np.testing.assert_array_equal(LEAK.remaining_variance(prior={"a": np.inf})["a"], 0.0)
 
 
 @pytest.mark.parametrize("unused", [10, 40])
@@ -129,7 +129,7 @@ def test_columns_may_be_called_by_numbers(steps):
     same = seepage.measure(clone(make_pipeline(*steps, Ridge())).fit(named, Y), named, Y, noise_scale=1.0)
     np.testing.assert_allclose(leak.attributes, same.attributes)
     assert list(leak.attributes) == ["0", "1", "2", "label"]
-    np.testing.assert_allclose(leak.variance_left(), same.variance_left())
+    np.testing.assert_allclose(leak.remaining_variance(), same.remaining_variance())
     rates = leak.success_rate("1", values=[numbered[1][0], 2.5])
     np.testing.assert_allclose(rates["distance"], same.success_rate("c1", values=[numbered[1][0], 2.5])["distance"])
     assert Report.of(leak, "internal").markdown()
@@ -192,7 +192,7 @@ def test_several_targets_have_a_variance_each():
     eta = leak.attributes["label"].to_numpy()
     floor = leak.error_floor(prior="data")["label"]
     np.testing.assert_allclose(floor, np.min([prior.floor(eta) for prior in each], axis=0))
-    np.testing.assert_allclose(leak.variance_left()["label"], np.min([prior.left(eta) for prior in each], axis=0))
+    np.testing.assert_allclose(leak.remaining_variance()["label"], np.min([prior.left(eta) for prior in each], axis=0))
     assert (floor <= np.sqrt(variances.min())).all()
 
 

@@ -10,7 +10,7 @@ from ledger.revealed import revealed
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage.ledger import Ledger, OutputPeople
+from seepage.ledger import Ledger
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 PEOPLE = [f"patient {i}" for i in range(30)]
@@ -35,9 +35,6 @@ def written(place, age):
     ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, units=YEARS, buckets=4)
     debit = ledger.post(measured(age), title="one", units=YEARS)
     ledger.released(debit, json.dumps({"about": "the release"}))
-    ledger.record("by decade", {"table.csv": "the same"}, OutputPeople(PEOPLE, [[age > 50, *[True, False] * 14, True]]))
-    # Of who is 65 and older, one person depends on the value.
-    ledger.record("65 and older", {"table.csv": "the same"}, OutputPeople(PEOPLE[7 if age > 65 else 8 : 20], []))
     ledger.post(measured(age), title="two", units=YEARS)
     ledger.forget([PEOPLE[3], PEOPLE[7]])
     ledger.merge(PEOPLE[4], PEOPLE[5])
@@ -78,12 +75,10 @@ def test_which_files_a_merge_and_an_erasure_write_anew_does_not_tell_who_was_in_
         ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, units=YEARS, buckets=1)
         ledger.post(measured(31.0), title="everybody", units=YEARS)
         ledger.post(measured(31.0, PEOPLE[:20]), title="some", units=YEARS)
-        for number in (20, 30):
-            ledger.record(f"of {number}", {"table.csv": "the same"}, OutputPeople(PEOPLE[:number], []))
         merged, forgotten = ledger.merge(*pair), ledger.forget(pair[1:])
-        listed.append([[sorted(entry.body[name]) for name in ("debits", "outputs")] for entry in (merged, forgotten)])
+        listed.append([sorted(entry.body["debits"]) for entry in (merged, forgotten)])
         assert ledger.audit() == ()
-    assert listed == [[[["1", "2"], ["3", "4"]]] * 2] * 2
+    assert listed == [[["1", "2"]] * 2] * 2
 
 
 def test_the_amounts_are_there_for_whoever_has_the_key(both):

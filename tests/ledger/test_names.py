@@ -1,6 +1,7 @@
 """Names of people: the same person has one name, others have others, and it takes the key to make it."""
 
 import hashlib
+import re
 import unicodedata
 from decimal import Decimal
 from uuid import UUID
@@ -22,7 +23,8 @@ NAMES = Names(KEY)
 def one_by_one(text: bytes) -> bytes:
     """The name of one id, block by block, as the module says it is made."""
     written = unicodedata.normalize("NFC", text.decode()).strip()
-    text = (str(int(written)) if written.isdigit() and written.isascii() else written).encode()
+    whole = re.fullmatch(r"([0-9]+)(\.0+)?", written)
+    text = (str(int(whole[1])) if whole else written).encode()
     if len(text) > 15:
         key = hashlib.sha256(b"people of long names " + KEY).digest()
         return hashlib.blake2b(text, digest_size=16, key=key).digest()
@@ -39,6 +41,8 @@ def one_by_one(text: bytes) -> bytes:
         [7.0],
         [b"7"],
         ["007"],
+        ["7.0"],
+        ["7.00", " 07.0"],
         ["7 ", "\t7", "0007\u00a0", "07"],
         (each for each in [7]),
         [np.int8(7)],
@@ -106,7 +110,7 @@ def test_an_id_without_a_letter_is_refused(given) -> None:
 
 def test_letters_are_composed_and_case_and_signs_count() -> None:
     assert len({bytes(name) for name in NAMES.of(["Zo\u00eb", "Zoe\u0308", " Zo\u00eb"])}) == 1
-    others = ["Zo\u00eb", "zo\u00eb", "Zoe", "0", "-7", "7", "7a", "07a", "0x7", "7.0", "\u0667"]
+    others = ["Zo\u00eb", "zo\u00eb", "Zoe", "0", "-7", "7", "7a", "07a", "0x7", "7.5", "7.", "\u0667"]
     assert len({bytes(name) for name in NAMES.of(others)}) == len(others)
     assert bytes(NAMES.of(["000"])[0]) == bytes(NAMES.of([0])[0])
 

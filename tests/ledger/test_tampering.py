@@ -108,10 +108,6 @@ def zeroed_and_hidden_balances(made):
     return {path: hidden(path, content, OTHER_KEY) for path, content in zeroed_balances(made).items()}
 
 
-def balances_that_were_opened(made):
-    return {path: opened(path, made.now[path], KEY) for path in made.now.matching("balances/")}
-
-
 def zeroed_balances_and_hashes(made):
     import hashlib
 
@@ -139,44 +135,12 @@ def older_balances_in_place_of_newer(made):
     return {path: made.before[before] for path, before in zip(new, old, strict=True)}
 
 
-def deleted_balance(made):
-    return {made.now.matching("balances/")[0]: None}
-
-
 def emptied_tombstones(made):
     (path,) = made.now.matching("forgotten/")
     table = pq.read_table(pa.BufferReader(opened(path, made.now[path], KEY)))
     written = pa.BufferOutputStream()
     pq.write_table(table.slice(0, 0), written)
     return {path: written.getvalue().to_pybytes()}
-
-
-def flipped_entry(made):
-    return {path_of(1): flipped(made.now[path_of(1)], 40)}
-
-
-def spaced_entry(made):
-    return {path_of(1): made.now[path_of(1)] + b"\n"}
-
-
-def wider_promise(made):
-    return {path_of(0): edited(made.now[path_of(0)], lambda entry: entry["body"]["limits"].update(eta=1e9))}
-
-
-def emptied_entry(made):
-    return {path_of(3): b""}
-
-
-def half_an_entry(made):
-    return {path_of(3): made.now[path_of(3)][:200]}
-
-
-def dropped_entry(made):
-    return {path_of(2): None}
-
-
-def swapped_entries(made):
-    return {path_of(1): made.now[path_of(3)], path_of(3): made.now[path_of(1)]}
 
 
 def reordered_entries(made):
@@ -192,30 +156,10 @@ def truncated_by_one(made):
     return {path_of(_last(made)): None}
 
 
-def truncated_by_two(made):
-    return {path_of(_last(made)): None, path_of(_last(made) - 1): None}
-
-
-def truncated_to_the_first(made):
-    return {path: None for path in made.now if path != path_of(0)}
-
-
-def replayed_entry(made):
-    return {path_of(_last(made) + 1): made.now[path_of(1)]}
-
-
 def forged_head(made):
     last = Entry.read(made.now[path_of(_last(made))].decode())
     body = {"people": 0, "debits": {}, "balances": {}, "tombstones": []}
     return {path_of(last.number + 1): Entry.after(last, "forgotten", body, Names(OTHER_KEY)).line().encode()}
-
-
-def far_entry(made):
-    return {path_of(10**12 - 1): made.now[path_of(1)]}
-
-
-def nested_entry(made):
-    return {path_of(_last(made) + 1): b"[" * 10**5}
 
 
 def _of_another_kind(name, value):
@@ -226,67 +170,54 @@ def _of_another_kind(name, value):
         written = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return {path_of(1): written.encode("utf-8", "surrogatepass")}
 
-    change.__name__ = f"{name}_of_another_kind"
     return change
 
 
-def limits_of_another_kind(made):
-    return {path_of(0): edited(made.now[path_of(0)], lambda entry: entry["body"].update(limits=7, units=None))}
-
-
-def older_entries_alone(made):
-    return {path: made.before.get(path) for path in made.now.matching("entries/")}
-
-
-def rolled_back(made):
-    return {**dict.fromkeys(made.now), **made.before}
-
-
-def entry_of_another_ledger(made):
-    return {path_of(0): made.fresh[path_of(0)]}
-
-
-def another_ledger_in_its_place(made):
-    return {**dict.fromkeys(made.now), **made.fresh}
-
-
 ATTACKS = {
-    zeroed_balances: "refused",
-    zeroed_and_hidden_balances: "refused",
-    balances_that_were_opened: "refused",
-    zeroed_balances_and_hashes: "refused",
-    flipped_balance: "refused",
-    swapped_balances: "refused",
-    older_balances_in_place_of_newer: "refused",
-    deleted_balance: "refused",
-    emptied_tombstones: "refused",
-    flipped_entry: "refused",
-    spaced_entry: "refused",
-    wider_promise: "refused",
-    emptied_entry: "refused",
-    half_an_entry: "refused",
-    dropped_entry: "refused",
-    swapped_entries: "refused",
-    reordered_entries: "refused",
-    truncated_by_one: "shown",
-    truncated_by_two: "refused",
-    truncated_to_the_first: "shown",
-    replayed_entry: "refused",
-    forged_head: "refused",
-    far_entry: "refused",
-    nested_entry: "refused",
-    _of_another_kind("number", True): "refused",
-    _of_another_kind("kind", ["debit"]): "refused",
-    _of_another_kind("body", [["debits", {}]]): "refused",
-    _of_another_kind("when", float("nan")): "refused",
-    _of_another_kind("previous", "\ud800"): "refused",
-    _of_another_kind("seal", "\u00e9"): "refused",
-    limits_of_another_kind: "refused",
-    older_entries_alone: "refused",
-    rolled_back: "shown",
-    entry_of_another_ledger: "refused",
-    another_ledger_in_its_place: "shown",
+    "zeroed balances": zeroed_balances,
+    "zeroed and hidden balances": zeroed_and_hidden_balances,
+    "balances that were opened": lambda made: {
+        path: opened(path, made.now[path], KEY) for path in made.now.matching("balances/")
+    },
+    "zeroed balances and hashes": zeroed_balances_and_hashes,
+    "flipped balance": flipped_balance,
+    "swapped balances": swapped_balances,
+    "older balances in place of newer": older_balances_in_place_of_newer,
+    "deleted balance": lambda made: {made.now.matching("balances/")[0]: None},
+    "emptied tombstones": emptied_tombstones,
+    "flipped entry": lambda made: {path_of(1): flipped(made.now[path_of(1)], 40)},
+    "spaced entry": lambda made: {path_of(1): made.now[path_of(1)] + b"\n"},
+    "wider promise": lambda made: {
+        path_of(0): edited(made.now[path_of(0)], lambda entry: entry["body"]["limits"].update(eta=1e9))
+    },
+    "emptied entry": lambda made: {path_of(3): b""},
+    "half an entry": lambda made: {path_of(3): made.now[path_of(3)][:200]},
+    "dropped entry": lambda made: {path_of(2): None},
+    "swapped entries": lambda made: {path_of(1): made.now[path_of(3)], path_of(3): made.now[path_of(1)]},
+    "reordered entries": reordered_entries,
+    "truncated by one": truncated_by_one,
+    "truncated by two": lambda made: {path_of(_last(made)): None, path_of(_last(made) - 1): None},
+    "truncated to the first": lambda made: {path: None for path in made.now if path != path_of(0)},
+    "replayed entry": lambda made: {path_of(_last(made) + 1): made.now[path_of(1)]},
+    "forged head": forged_head,
+    "far entry": lambda made: {path_of(10**12 - 1): made.now[path_of(1)]},
+    "nested entry": lambda made: {path_of(_last(made) + 1): b"[" * 10**5},
+    "number of another kind": _of_another_kind("number", True),
+    "kind of another kind": _of_another_kind("kind", ["debit"]),
+    "body of another kind": _of_another_kind("body", [["debits", {}]]),
+    "when of another kind": _of_another_kind("when", float("nan")),
+    "previous of another kind": _of_another_kind("previous", "\ud800"),
+    "seal of another kind": _of_another_kind("seal", "\u00e9"),
+    "limits of another kind": lambda made: {
+        path_of(0): edited(made.now[path_of(0)], lambda entry: entry["body"].update(limits=7, units=None))
+    },
+    "older entries alone": lambda made: {path: made.before.get(path) for path in made.now.matching("entries/")},
+    "rolled back": lambda made: {**dict.fromkeys(made.now), **made.before},
+    "entry of another ledger": lambda made: {path_of(0): made.fresh[path_of(0)]},
+    "another ledger in its place": lambda made: {**dict.fromkeys(made.now), **made.fresh},
 }
+# Nobody can tell these from a ledger of those days; a certificate shows them.
+SHOWN = {"another ledger in its place", "rolled back", "truncated by one", "truncated to the first"}
 
 
 def attacked(made, changes):
@@ -301,10 +232,10 @@ def shown(made, ledger):
     return [seepage.certify(*each, ledger=ledger).ledger.value for each in made.certificates]
 
 
-@pytest.mark.parametrize(("attack", "outcome"), ATTACKS.items(), ids=lambda each: getattr(each, "__name__", each))
-def test_what_was_done_without_the_key_is_refused_at_the_next_post_or_shown_by_a_certificate(made, attack, outcome):
-    place = attacked(made, attack(made))
-    if outcome == "refused":
+@pytest.mark.parametrize("name", ATTACKS)
+def test_what_was_done_without_the_key_is_refused_at_the_next_post_or_shown_by_a_certificate(made, name):
+    place = attacked(made, ATTACKS[name](made))
+    if name not in SHOWN:
         # What was spent stays spent: there would be room for another release otherwise.
         with ends(), pytest.raises((seepage.errors.LedgerError, seepage.errors.InputError), match="ledger"):
             Ledger(place, key=KEY).post(leak(), title="one more", units=YEARS)
@@ -349,10 +280,6 @@ def test_a_certificate_without_a_ledger_is_not_paid_for(made, tmp_path):
     assert seepage.certify(*free_one).holds
     found = seepage.certify(*free_one, ledger=Ledger(attacked(made, {}), key=KEY))
     assert (found.holds, found.ledger.value) == (False, "unnamed")
-
-
-def test_at_least_twenty_attacks_are_listed():
-    assert len(ATTACKS) >= 20
 
 
 def test_two_ledgers_that_are_made_at_once_begin_differently(tmp_path):

@@ -65,23 +65,6 @@ def test_nothing_is_decided_on_balances_that_were_changed(place):
     assert open_already.audit() == ()
 
 
-def test_one_flipped_bit_of_a_balance_or_of_who_is_forgotten_is_named(place):
-    opened(place).forget(PEOPLE[:1])
-    random, files = np.random.default_rng(0), [*place.glob("balances/*/*"), *place.glob("forgotten/*")]
-    assert len(files) == 3
-    for path in files:
-        content = path.read_bytes()
-        for at in random.integers(len(content), size=5).tolist():
-            changed = bytearray(content)
-            changed[at] ^= 1 << int(random.integers(8))
-            path.write_bytes(changed)
-            with pytest.raises(seepage.errors.LedgerError) as refused:
-                opened(place).preview(leak(), units=YEARS)
-            assert refused.value.place == str(path.relative_to(place))
-        path.write_bytes(content)
-    assert opened(place).preview(leak(), units=YEARS).forgotten == 1
-
-
 def test_a_file_that_is_gone_is_named(place):
     path = next(place.glob("balances/*/*"))
     path.unlink()

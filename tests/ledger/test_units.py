@@ -133,3 +133,31 @@ def test_a_unit_is_a_word(tmp_path, unit):
 def test_a_conversion_is_a_positive_number(ledger, factor):
     with pytest.raises(seepage.errors.InputError, match="say how many units of this release"):
         ledger.post(_leak(), title="?", units={"weight": factor})
+
+
+def test_a_factor_the_wrong_way_round_is_refused(tmp_path):
+    X, y = _rows()
+    grams, model = X.assign(weight=1000 * X["weight"]), LinearRegression()
+    leak = seepage.measure(model.fit(grams, y), grams, y, noise_scale=0.05, ids=PEOPLE)
+    ledger = Ledger.create(
+        tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units={"weight": "kg"}, buckets=2
+    )
+    ledger.post(_leak(), title="kg", units={"weight": "kg"})
+    for factor in (1 / 1000, 1.0, 300.0):
+        for ask in (ledger.preview, lambda leak, **rest: ledger.post(leak, title="grams", **rest)):
+            with pytest.raises(seepage.errors.InputError, match="too large keeps the promise"):
+                ask(leak, units={"weight": factor})
+    # Too large a factor counts too much.
+    for factor in (1000.0, 10_000.0):
+        ledger.post(leak, title="grams", units={"weight": factor})
+
+
+def test_a_narrower_group_of_people_needs_a_word(ledger):
+    X, y = _rows()
+    narrow = X.assign(weight=75 + (X["weight"] - 75) / 10)
+    leak = seepage.measure(LinearRegression().fit(narrow, y), narrow, y, noise_scale=0.05, ids=PEOPLE)
+    ledger.post(_leak(), title="all", units={"weight": "kg"})
+    with pytest.raises(seepage.errors.InputError, match=r"1\.0 if they are the same"):
+        ledger.post(leak, title="of one age", units={"weight": "kg"})
+    ledger.post(leak, title="of one age", units={"weight": 1.0})
+    ledger.post(_leak(), title="all again", units={"weight": "kg"})

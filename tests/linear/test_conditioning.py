@@ -31,9 +31,11 @@ def _compare(leak, moves, *, rtol=1e-7):
     lengths = np.linalg.norm(moves, axis=1)
     for j, eta in enumerate(leak.information.attributes().values()):
         np.testing.assert_allclose(eta, lengths[:, j], rtol=rtol, atol=rtol * singular.max())
-    np.testing.assert_allclose(leak.joint(), np.linalg.norm(np.hstack(list(moves)), 2), rtol=rtol)
+    np.testing.assert_allclose(leak.joint_information_loss(), np.linalg.norm(np.hstack(list(moves)), 2), rtol=rtol)
     some = np.arange(len(moves)) % 3 == 0
-    np.testing.assert_allclose(leak.joint(some), np.linalg.norm(np.hstack(list(moves[some])), 2), rtol=rtol)
+    np.testing.assert_allclose(
+        leak.joint_information_loss(some), np.linalg.norm(np.hstack(list(moves[some])), 2), rtol=rtol
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -110,13 +112,15 @@ def test_joint_information_with_fewer_rows_than_columns(seed, n, extra, unit, al
     # Where the model comes very near to the labels, what is left of them has as many digits less.
     rtol = max(1e-7, 1e-13 / leak.information.geometry.minimizer.scatter)
     np.testing.assert_allclose(leak.information.examples()["eta"], singular, rtol=rtol)
-    np.testing.assert_allclose(leak.joint(), np.linalg.norm(np.hstack(list(moves)), 2), rtol=rtol)
+    np.testing.assert_allclose(leak.joint_information_loss(), np.linalg.norm(np.hstack(list(moves)), 2), rtol=rtol)
     lengths = np.linalg.norm(moves, axis=1)
     error = np.abs(np.column_stack(list(leak.information.attributes().values())) - lengths)
     assert (error <= max(1e-7, _stated(leak)) * np.maximum(lengths, np.median(lengths, axis=0))).all()
     half = np.arange(n) < n // 2
-    np.testing.assert_allclose(leak.joint(half), np.linalg.norm(np.hstack(list(moves[half])), 2), rtol=rtol)
-    assert leak.joint(half) >= leak.information.examples()["eta"][half].max() * (1 - 1e-9)
+    np.testing.assert_allclose(
+        leak.joint_information_loss(half), np.linalg.norm(np.hstack(list(moves[half])), 2), rtol=rtol
+    )
+    assert leak.joint_information_loss(half) >= leak.information.examples()["eta"][half].max() * (1 - 1e-9)
 
 
 def test_joint_information_of_people_in_files_with_fewer_rows_than_columns(tmp_path):
@@ -127,8 +131,10 @@ def test_joint_information_of_people_in_files_with_fewer_rows_than_columns(tmp_p
     pq.write_table(pa.Table.from_pandas(table.assign(y=y, half=np.arange(30) < 15)), tmp_path / "people.parquet")
     leak = seepage.measure(model, str(tmp_path / "people.parquet"), target="y", noise_scale=1.0)
     moves = jacobians(X, y, 1.0, True)
-    np.testing.assert_allclose(leak.joint(), np.linalg.norm(np.hstack(list(moves)), 2), rtol=1e-6)
-    np.testing.assert_allclose(leak.joint({"half": True}), np.linalg.norm(np.hstack(list(moves[:15])), 2), rtol=1e-6)
+    np.testing.assert_allclose(leak.joint_information_loss(), np.linalg.norm(np.hstack(list(moves)), 2), rtol=1e-6)
+    np.testing.assert_allclose(
+        leak.joint_information_loss({"half": True}), np.linalg.norm(np.hstack(list(moves[:15])), 2), rtol=1e-6
+    )
 
 
 def test_what_rounding_leaves_is_said():
@@ -315,9 +321,9 @@ def test_a_level_without_a_class_leaves_other_columns_their_digits(tmp_path):
     model.coef_, model.intercept_ = (theta @ basis.T)[:5].T.astype(float), (theta @ basis.T)[5].astype(float)
     leak = seepage.measure(model, X, y, noise_scale=1.0)
     np.testing.assert_allclose(leak.attributes["x4"], np.linalg.norm(moves, axis=0), rtol=1e-7)
-    np.testing.assert_allclose(leak.joint(attribute="x4"), np.linalg.norm(moves, 2), rtol=1e-7)
+    np.testing.assert_allclose(leak.joint_information_loss(attribute="x4"), np.linalg.norm(moves, 2), rtol=1e-7)
     columns = {f"x{j}": X[:, j] for j in range(5)}
     pq.write_table(pa.table(columns | {"class": y}), tmp_path / "people.parquet")
     job = seepage.engines.Job(seepage.engines.Local(workers=1), progress=False)
     leak = seepage.measure(model, tmp_path / "people.parquet", target="class", noise_scale=1.0, job=job)
-    np.testing.assert_allclose(leak.joint(attribute="x4"), np.linalg.norm(moves, 2), rtol=1e-7)
+    np.testing.assert_allclose(leak.joint_information_loss(attribute="x4"), np.linalg.norm(moves, 2), rtol=1e-7)

@@ -3,10 +3,13 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 import seepage
 
@@ -78,7 +81,7 @@ def test_ridge_of_any_shape(seed, n, k, scale, intercept, flaw, public):
     unit = hessian / np.sqrt(np.outer(hessian.diagonal(), hessian.diagonal()))
     rounding = 1e-15 * np.linalg.cond(unit) ** 2
     joint = np.linalg.norm(np.hstack(list(whole)), 2)
-    np.testing.assert_allclose(leak.joint(), joint, rtol=max(1e-7, rounding), atol=1e-9 * size)
+    np.testing.assert_allclose(leak.joint_information_loss(), joint, rtol=max(1e-7, rounding), atol=1e-9 * size)
 
 
 @settings(max_examples=60, deadline=None)
@@ -124,3 +127,44 @@ def test_balanced_designs_whose_spectrum_is_tied(seed, factors, repeats, units, 
     whole = jacobians[:, :, :factors] if public else jacobians
     expected = np.linalg.svd(whole, compute_uv=False)[:, 0]
     np.testing.assert_allclose(leak.information.examples()["eta"], expected, rtol=1e-9)
+
+
+def test_a_constant_feature_next_to_an_intercept_changes_no_answer():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 2))
+    y = X @ [1.0, -2.0] + X[:, 0] ** 2 + random.normal(size=80)
+    leaks = [
+        seepage.measure(make_pipeline(PolynomialFeatures(2, include_bias=bias), LinearRegression()).fit(X, y), X, y)
+        for bias in (True, False)
+    ]
+    with_, without = (leak.attributes for leak in leaks)
+    assert not with_.isna().all().any()
+    np.testing.assert_allclose(with_, without, rtol=1e-9)
+    assert str(leaks[0]).splitlines()[2:] == str(leaks[1]).splitlines()[2:]
+    assert list(leaks[0].rounded_table()["value"][[0, 7]]) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "outcome", "said"),
+    [
+        (LinearRegression(), 3, "drawn", "every outcome exactly"),
+        (LinearRegression(), 50, "constant", "every outcome exactly"),
+        (Ridge(), 50, "constant", "every outcome exactly"),
+        (LinearRegression(), 50, "linear", "every outcome exactly"),
+        (Ridge(), 3, "drawn", "No degree of freedom"),
+        (Ridge(), 2, "drawn", "No degree of freedom"),
+        (Ridge(fit_intercept=False), 1, "drawn", "No degree of freedom"),
+        (LogisticRegression(), 2, "classes", "there are 1, and at least 2 are needed"),
+    ],
+)
+def test_rows_that_hide_nobody_are_refused_in_one_sentence(model, rows, outcome, said):
+    random = np.random.default_rng(1)
+    X = random.normal(size=(rows, 2))
+    y = {
+        "drawn": random.normal(size=rows),
+        "constant": np.full(rows, 152.3),
+        "linear": X @ [2.0, 1.0] + 3.0,
+        "classes": np.arange(rows) % 2,
+    }[outcome]
+    with pytest.raises(seepage.errors.SeepageError, match=said):
+        seepage.measure(model.fit(X, y), X, y).by_attacker()

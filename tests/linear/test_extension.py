@@ -10,7 +10,6 @@ from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage.linear import Affine, Claim, Logistic, Loss, Objective, reader, through
-from seepage.linear.objective import Derivatives, VectorLoss
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 3))
@@ -21,23 +20,8 @@ NOISE = 0.2
 class PseudoHuber(Loss):
     """sqrt(1 + (m - y)^2) - 1."""
 
-    def loss(self, m, y):
+    def formula(self, m, y):
         return np.sqrt(1 + (m - y) ** 2) - 1
-
-    def slope(self, m, y):
-        return (m - y) / np.sqrt(1 + (m - y) ** 2)
-
-    def curvature(self, m, y):
-        return (1 + (m - y) ** 2) ** -1.5
-
-    def label_slope(self, m, y):
-        return -((1 + (m - y) ** 2) ** -1.5)
-
-    def third(self, m, y):
-        return -3 * (m - y) * (1 + (m - y) ** 2) ** -2.5
-
-    def label_third(self, m, y):
-        return 3 * (m - y) * (1 + (m - y) ** 2) ** -2.5
 
 
 class Robust(RegressorMixin, BaseEstimator):
@@ -172,30 +156,13 @@ class Normal(RegressorMixin, BaseEstimator):
         return np.array([*self.coef_, self.intercept_, self.log_deviation_, self.energy_])
 
 
-class NormalLoss(VectorLoss):
+class NormalLoss(Loss):
     """(y - m)^2 / 2 e^(-2s) + s + (t - y^2 / 2)^2 / 2, with s and t as further margins."""
 
-    outputs = 3
-    label_values = 1
+    margins = 3
 
-    def value(self, margins, labels):
-        (m, s, t), y = margins.T, labels[:, 0]
+    def formula(self, m, s, t, y):
         return 0.5 * (m - y) ** 2 * np.exp(-2 * s) + s + 0.5 * (t - y**2 / 2) ** 2
-
-    def derivatives(self, margins, labels):
-        (m, s, t), y = margins.T, labels[:, 0]
-        gap, share, one = m - y, np.exp(-2 * s), np.ones(len(y))
-        slope = np.column_stack([gap * share, 1 - gap**2 * share, t - y**2 / 2])
-        curvature = np.zeros((len(y), 3, 3))
-        curvature[:, 0, 0], curvature[:, 1, 1], curvature[:, 2, 2] = share, 2 * gap**2 * share, one
-        curvature[:, 0, 1] = curvature[:, 1, 0] = -2 * gap * share
-        return Derivatives(slope, curvature, np.column_stack([-share, 2 * gap * share, -y])[:, :, None])
-
-    def bend(self, margins, labels, direction):
-        raise seepage.errors.UnansweredError("no third derivatives")
-
-    def label_bend(self, margins, labels):
-        raise seepage.errors.UnansweredError("no third derivatives")
 
 
 @reader.register

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -72,11 +73,15 @@ def test_files_give_the_numbers_of_memory(name: str, people: People, tmp_path: P
     np.testing.assert_allclose(examples[["eta", "dfil"]], expected.examples, **EXACT)
     attributes = leak.attributes.to_table().to_pandas().drop(columns="person")
     np.testing.assert_allclose(attributes, expected.attributes, **EXACT)
-    np.testing.assert_allclose(leak.joint(), expected.joint(), **EXACT)
+    np.testing.assert_allclose(leak.joint_information_loss(), expected.joint_information_loss(), **EXACT)
     north = (people.frame["region"] == "north").to_numpy()
-    np.testing.assert_allclose(leak.joint({"region": "north"}), expected.joint(north), **EXACT)
+    np.testing.assert_allclose(
+        leak.joint_information_loss({"region": "north"}), expected.joint_information_loss(north), **EXACT
+    )
     some = expected.information.attribute_names[0]
-    np.testing.assert_allclose(leak.joint(attribute=some), expected.joint(attribute=some), **EXACT)
+    np.testing.assert_allclose(
+        leak.joint_information_loss(attribute=some), expected.joint_information_loss(attribute=some), **EXACT
+    )
 
 
 @pytest.fixture(scope="module")
@@ -100,26 +105,6 @@ def summarized(people: People, ridge: Ridge) -> seepage.Leakage:
         groups="region",
         job=seepage.engines.Job(ENGINE),
     )
-
-
-def test_groups_have_exact_counts_means_and_maxima(people: People, summarized: Any, whole: Any) -> None:
-    ours = summarized.by_group().frame.to_pandas().set_index("group")
-    theirs = whole.by_group(people.frame["region"]).frame.set_index("group")
-    assert ours["count"].tolist() == theirs["count"].tolist()
-    np.testing.assert_allclose(ours[["mean", "max"]], theirs[["mean", "max"]], **EXACT)
-    np.testing.assert_allclose(ours["median"], theirs["median"], rtol=2e-3)
-    # Both are bootstrap intervals; only the drawing differs.
-    for end in ("mean_low", "mean_high", "median_low", "median_high"):
-        np.testing.assert_allclose(ours[end], theirs[end], rtol=2e-2)
-    np.testing.assert_allclose(
-        summarized.by_group().difference()[0], whole.by_group(people.frame["region"]).difference()[0], rtol=1e-8
-    )
-
-
-def test_groups_by_a_column_that_was_not_named_before(people: People, summarized: Any, whole: Any) -> None:
-    ours = summarized.by_group("kind").frame.to_pandas()
-    theirs = whole.by_group(people.frame["kind"]).frame
-    np.testing.assert_allclose(ours["mean"], theirs["mean"], **EXACT)
 
 
 def test_medians_of_few_people_are_those_of_memory(people: People, tmp_path: Path) -> None:
@@ -146,32 +131,11 @@ def test_the_most_exposed_are_found_by_name(summarized: Any, whole: Any, people:
     assert row["person"] == first["person"]
 
 
-def test_the_summary_reads_like_that_of_memory(summarized: Any, whole: Any) -> None:
-    ours, theirs = summarized.summary().splitlines(), whole.summary().splitlines()
-    assert ours[0] == theirs[0]
-    largest = [line.split()[-1] for line in theirs if line.startswith(("eta", "dfil"))]
-    assert [line.split()[-1] for line in ours if line.startswith(("eta", "dfil"))] == largest
-    assert "within 0.1%" in summarized.summary()
-
-
 def test_without_an_output_nothing_of_each_person_is_kept(summarized: Any) -> None:
     with pytest.raises(seepage.errors.UnansweredError, match="output="):
         _ = summarized.examples
     with pytest.raises(seepage.errors.UnansweredError, match="100 most exposed"):
         summarized.most_exposed(1000)
-
-
-def test_the_error_floor_is_a_table_with_ids(people: People, ridge: Ridge, whole: Any, tmp_path: Path) -> None:
-    leak = seepage.measure(
-        ridge,
-        people.pattern,
-        target="outcome",
-        noise_scale=0.1,
-        ids="person",
-        job=seepage.engines.Job(ENGINE, tmp_path / "out"),
-    )
-    ours, theirs = leak.error_floor().to_pandas().set_index("person"), whole.error_floor()
-    np.testing.assert_allclose(ours[theirs.columns], theirs, **EXACT)
 
 
 def test_a_frame_in_memory_on_an_engine(people: People, ridge: Ridge, whole: Any) -> None:
@@ -352,21 +316,6 @@ def test_the_job_note_holds_no_personal_data(people: People, ridge: Ridge, tmp_p
     assert "person 0" not in json.dumps(note)
 
 
-def test_noise_is_calibrated_on_files_as_in_memory(summarized: Any, whole: Any) -> None:
-    for targets in ({"eta": 0.5}, {"error_floor": {"x1": 2.0, "outcome": 3.0}}):
-        found = [
-            seepage.calibrate(leak, **targets, exact=True, shape="isotropic").scale for leak in (summarized, whole)
-        ]
-        assert found[0] == pytest.approx(found[1], rel=1e-10)
-    exact = seepage.calibrate(whole, eta=0.5, quantile=0.9, exact=True, shape="isotropic").scale
-    # The sketch's error is on the safe side.
-    assert (
-        exact
-        <= seepage.calibrate(summarized, eta=0.5, quantile=0.9, exact=True, shape="isotropic").scale
-        <= 1.003 * exact
-    )
-
-
 def test_the_prior_of_the_data_and_differential_privacy_are_known_of_files(people: People, tmp_path: Path) -> None:
     y = people.frame["class"].to_numpy()
     model = LogisticRegression(C=0.1, fit_intercept=False, tol=1e-8).fit(people.X, y)
@@ -379,5 +328,19 @@ def test_the_prior_of_the_data_and_differential_privacy_are_known_of_files(peopl
     np.testing.assert_allclose(floors, expected.error_floor(prior="data"), **EXACT)
     one, other = leak.information.guarantee(1e-5, None), expected.information.guarantee(1e-5, None)
     assert one.epsilon == pytest.approx(other.epsilon, rel=1e-10)
-    rows = leak.translation().to_pandas()
-    np.testing.assert_allclose(rows["value"], expected.translation()["value"], rtol=1e-8)
+    rows = leak.privacy_measures().to_pandas()
+    np.testing.assert_allclose(rows["value"], expected.privacy_measures()["value"], rtol=1e-8)
+
+
+def test_progress_says_how_much_is_left(people: People, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ridge = Ridge().fit(people.X, people.frame["outcome"])
+    arguments = {"target": "outcome", "noise_scale": 0.1}
+    seepage.measure(ridge, people.pattern, job=seepage.engines.Job(Local(workers=2), progress=True), **arguments)
+    told = capsys.readouterr().err
+    assert "adding up, 5 of 5 units, 0:00 left" in told
+    assert "scoring examples, 5 units in" in told
+    # The pass that is measured says how long the next will take.
+    assert re.search(r"adding up, 5 of 5 units, 0:00 left, then about \d+:\d\d", told)
+    assert not sys.stderr.isatty()
+    seepage.measure(ridge, people.pattern, job=seepage.engines.Job(Local(workers=2)), **arguments)
+    assert capsys.readouterr().err == ""

@@ -9,8 +9,7 @@ import statsmodels.api as sm
 import statsmodels.formula
 import statsmodels.formula.api as smf
 from lifelines import CoxPHFitter
-from procedure import Procedure
-from scipy.interpolate import BSpline
+from procedures import Expected, procedure
 
 import seepage
 
@@ -86,17 +85,6 @@ def _columns(rows):
     return {"age": rows[:, 0], "dose": rows[:, 1], "other": rows[:, 2], "a": rows[:, 3], "b": rows[:, 4]}
 
 
-def _spline(x, knots, degree):
-    """Return B-splines as polynomials around the real part, which also take a complex step."""
-    found = []
-    for i in range(len(knots) - degree - 1):
-        one = BSpline(knots, np.eye(len(knots) - degree - 1)[i], degree)
-        terms = [one(x.real, nu=k) * (1j * x.imag) ** k / (1, 1, 2, 6)[k] for k in range(degree + 1)]
-        found.append(sum(terms))
-    return np.array(found)
-
-
-KNOTS = np.array([0.5] * 4 + [1.5, 2.0] + [3.5] * 4)
 WRITTEN = {
     "np.log(dose) * C(ward) + {age ** 2} + age": lambda c: [
         np.log(c["dose"]),
@@ -112,10 +100,6 @@ WRITTEN = {
         np.log(c["dose"]),
         np.log(c["dose"]) * (2 * c["a"] + c["b"] - 1),
         np.log(c["dose"]) * (2 * c["b"] + c["a"] - 1),
-    ],
-    "bs(age, knots=[1.5, 2.0], lower_bound=0.5, upper_bound=3.5) + dose": lambda c: [
-        *_spline(c["age"], KNOTS, 3)[1:],
-        c["dose"],
     ],
     "poly(age, 3, raw=True) + other:age": lambda c: [c["age"], c["age"] ** 2, c["age"] ** 3, c["age"] * c["other"]],
 }
@@ -133,12 +117,10 @@ def test_a_formula_is_traced_to_its_columns_through_its_derivatives(right, formu
     rows = np.column_stack([TABLE[["age", "dose", "other"]], levels])
     np.testing.assert_allclose(bend(rows), np.delete(results.model.exog, 0, axis=1), rtol=1e-12, atol=1e-14)
     labels = TABLE[["ill"]].to_numpy(dtype=float)
-    procedure = Procedure(rows, labels, "logistic", 0.0, (), bend=bend, noise=np.array([[NOISE**2]]))
-    for person in (3, 40):
-        information = procedure.information(person, label=True)
-        for at, name in enumerate(["age", "dose", "other"]):
-            if name in leak.attributes:
-                assert leak.attributes[name][person] ** 2 == pytest.approx(information[at, at], rel=1e-8)
+    expected = Expected(procedure(rows, labels, "logistic", features=bend, noise=NOISE))
+    for at, name in enumerate(["age", "dose", "other"]):
+        if name in leak.attributes:
+            np.testing.assert_allclose(leak.attributes[name], expected.eta([at]), rtol=1e-8)
 
 
 def _moved(results, person, column):
@@ -182,27 +164,18 @@ def test_refits_of_the_same_design_agree(right, formulaic):
 def test_a_column_that_is_scaled_by_these_rows_moves_with_them(formula, formulaic):
     leak = seepage.measure(smf.ols(formula, TABLE).fit(), noise_scale=NOISE)
     rows, labels = TABLE[["age", "dose"]].to_numpy(), TABLE[["cost"]].to_numpy()
-    # Formulaic takes a degree of freedom off; with the other deviation a coefficient, and its noise, is smaller.
-    covariance = NOISE**2 * np.diag([(N - 1) / N, 1.0, 1.0])
-    kind = _Centered if "center" in formula else Procedure
-    procedure = kind(rows, labels, "squared", 0.0, (0,), noise=covariance)
-    for person in (5, 60):
-        information = procedure.information(person)
-        for at, name in enumerate(["age", "dose"]):
-            assert leak.attributes[name][person] ** 2 == pytest.approx(information[at, at], rel=1e-8)
+    scaled = (0, 1) if "center" in formula else (0,)
+
+    def shape(hessian, middle, deviation):
+        # Formulaic takes a degree of freedom off; with the other deviation a coefficient, and its noise, is smaller.
+        # A column that is only centered has noise in its own units.
+        return NOISE**2 * np.diag(np.stack([(N - 1) / N, deviation[1] ** 2, 1.0]))
+
+    expected = Expected(procedure(rows, labels, "squared", scaled=scaled, shape=shape))
+    for at, name in enumerate(["age", "dose"]):
+        np.testing.assert_allclose(leak.attributes[name], expected.eta([at]), rtol=1e-8)
     public = seepage.measure(smf.ols(formula, TABLE).fit(), noise_scale=NOISE, public_preprocessing=["formula"])
     assert np.abs(public.attributes["age"] / leak.attributes["age"] - 1).max() > 1e-3
-
-
-class _Centered(Procedure):
-    """The same, with its second column less its mean: that moves the intercept, and the noise in raw units."""
-
-    def release(self, rows, labels):
-        middle = rows[:, 1].mean()
-        published, covariance = super().release(rows - np.array([0.0, 1.0]) * middle, labels)
-        back = np.eye(3, dtype=rows.dtype)
-        back[2, 1] = -middle
-        return back @ published, back @ covariance @ back.T
 
 
 @pytest.mark.parametrize("formula", ["cost ~ poly(age, 2)", "cost ~ scale(age) * dose", "cost ~ np.exp(center(age))"])

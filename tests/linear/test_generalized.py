@@ -1,53 +1,22 @@
 """Every family with every link, against automatic differentiation of its textbook likelihood."""
 
+import mpmath
 import numpy as np
 import pytest
-import torch
-from oracle import Oracle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from procedures import LINKS, Expected, likelihood, procedure
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import seepage
-from seepage.linear.objective import Generalized
+from seepage.core import slope
+from seepage.linear.objective import Likelihood
 from seepage.models import GLM
 
 RANDOM = np.random.default_rng(2)
 ROWS = RANDOM.uniform(-1.0, 1.0, size=(60, 2))
 NOISE = 0.2
-
-MEANS = {
-    "identity": lambda m, q: m,
-    "log": lambda m, q: torch.exp(m),
-    "logc": lambda m, q: 1 - torch.exp(m),
-    "logit": lambda m, q: 1 / (1 + torch.exp(-m)),
-    "probit": lambda m, q: torch.special.ndtr(m),
-    "cauchit": lambda m, q: 0.5 + torch.atan(m) / torch.pi,
-    "cloglog": lambda m, q: 1 - torch.exp(-torch.exp(m)),
-    "loglog": lambda m, q: torch.exp(-torch.exp(-m)),
-    "power": lambda m, q: m ** (1 / q),
-    "negative binomial": lambda m, q: 1 / (q * (torch.exp(-m) - 1)),
-}
-
-
-def likelihood(family, parameter):
-    """Return minus the log density of a label with a mean, as a textbook states it, at dispersion one."""
-    if family == "gaussian":
-        return lambda mu, y: 0.5 * (y - mu) ** 2
-    if family == "binomial":
-        return lambda mu, y: -(y * torch.log(mu) + (1 - y) * torch.log(1 - mu))
-    if family == "poisson":
-        return lambda mu, y: mu - y * torch.log(mu) + torch.lgamma(y + 1)
-    if family == "gamma":
-        return lambda mu, y: torch.log(mu) + y / mu
-    if family == "inverse gaussian":
-        return lambda mu, y: (y - mu) ** 2 / (2 * mu**2 * y)
-    if family == "negative binomial":
-        return lambda mu, y: (
-            -y * torch.log(parameter * mu / (1 + parameter * mu)) + torch.log(1 + parameter * mu) / parameter
-        )
-    power = parameter
-    return lambda mu, y: mu ** (2 - power) / (2 - power) - y * mu ** (1 - power) / (1 - power)
-
 
 # Family, link, the parameters of both, and margins as they should about be.
 PAIRS = [
@@ -86,7 +55,7 @@ IDS = [f"{family}, {link} {q:g}" for family, link, _, q, _ in PAIRS]
 def _labels(family, link, parameter, q, start):
     random = np.random.default_rng(4)
     m = start + ROWS @ [0.3, -0.2]
-    mean = MEANS[link](torch.tensor(m), q).numpy()
+    mean = LINKS[link](m, q)
     if family == "gaussian":
         return mean + 0.1 * random.normal(size=60)
     if (family, link) == ("binomial", "identity"):
@@ -111,58 +80,41 @@ def test_a_family_with_a_link(family, link, parameter, q, start):
     weights = RANDOM.uniform(0.5, 1.5, 60)
     model = GLM(family, link, parameter=parameter, link_parameter=q, penalty=5.0).fit(ROWS, y, weights)
     leak = seepage.measure(model, ROWS, y, noise_scale=NOISE, sample_weight=weights)
-    density = likelihood(family, parameter)
-    oracle = Oracle(
-        lambda m, y: density(MEANS[link](m, q), y).sum(-1),
-        *(ROWS, np.eye(2), np.zeros(2), y[:, None], weights, np.array([5.0, 5.0, 0.0]), True),
-    )
-    theta = oracle.minimizer(np.append(model.coef_, model.intercept_)[:, None])
-    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), theta[:, 0], rtol=1e-8, atol=1e-10)
-    moved = np.concatenate(oracle.jacobians(theta), axis=2) / NOISE
-    np.testing.assert_allclose(leak.examples["eta"], np.linalg.norm(moved, 2, axis=(1, 2)), rtol=1e-8)
-    np.testing.assert_allclose(leak.attributes, np.linalg.norm(moved, axis=1), rtol=1e-8)
-    together = moved.transpose(1, 0, 2).reshape(3, -1)
-    assert leak.joint() == pytest.approx(np.linalg.norm(together, 2), rel=1e-8)
-    some = together.reshape(3, 60, 3)[:, :9].reshape(3, -1)
-    assert leak.joint(np.arange(60) < 9) == pytest.approx(np.linalg.norm(some, 2), rel=1e-8)
+    theta = np.append(model.coef_, model.intercept_)
+    loss = likelihood(family, link, parameter, q)
+    oracle = procedure(ROWS, y[:, None], loss, 5.0, weights=weights, noise=NOISE, start=theta)
+    np.testing.assert_allclose(theta, oracle.fitted["theta"], rtol=1e-8, atol=1e-10)
+    Expected(oracle).agrees(leak)
 
 
-@pytest.mark.parametrize(("family", "link", "parameter", "q", "start"), PAIRS, ids=IDS)
-def test_third_derivatives(family, link, parameter, q, start):
-    loss = Generalized(family, link, parameter, q)
-    y = torch.tensor(_labels(family, link, parameter, q, start))
-    m = torch.tensor(start + ROWS @ [0.2, 0.1])
-    density = likelihood(family, parameter)
-
-    def value(m, y):
-        return density(MEANS[link](m, q), y)
-
-    first = torch.func.grad(value)
-    second = torch.func.grad(first)
-    expected = {
-        "slope": first,
-        "curvature": second,
-        "label_slope": torch.func.grad(first, argnums=1),
-        "third": torch.func.grad(second),
-        "label_third": torch.func.grad(second, argnums=1),
-    }
-    for name, of in expected.items():
-        found = getattr(loss, name)(m.numpy(), y.numpy())
-        np.testing.assert_allclose(found, torch.func.vmap(of)(m, y), rtol=1e-9, atol=1e-11, err_msg=name)
-    gap = loss.loss(m.numpy(), y.numpy()) - torch.func.vmap(value)(m, y).numpy()
-    shifted = loss.loss(m.numpy() + 0.01, y.numpy()) - torch.func.vmap(value)(m + 0.01, y).numpy()
-    np.testing.assert_allclose(gap, shifted, atol=1e-12)
+# The logarithms of a share and of the rest, and how far out their margins are.
+SHARES = {
+    "logit": (lambda m: -mpmath.log1p(mpmath.exp(-m)), lambda m: -mpmath.log1p(mpmath.exp(m)), -100, 100),
+    "probit": (lambda m: mpmath.log(mpmath.ncdf(m)), lambda m: mpmath.log(mpmath.ncdf(-m)), -12, 12),
+    "cauchit": (lambda m: mpmath.log(mpmath.atan2(1, -m)), lambda m: mpmath.log(mpmath.atan2(1, m)), -1e6, 1e6),
+    "cloglog": (lambda m: mpmath.log(-mpmath.expm1(-mpmath.exp(m))), lambda m: -mpmath.exp(m), -30, 5),
+    "loglog": (lambda m: -mpmath.exp(-m), lambda m: mpmath.log(-mpmath.expm1(-mpmath.exp(-m))), -5, 30),
+    "log": (lambda m: m, lambda m: mpmath.log(-mpmath.expm1(m)), -30, -1e-3),
+    "logc": (lambda m: mpmath.log(-mpmath.expm1(m)), lambda m: m, -30, -1e-3),
+}
 
 
-@pytest.mark.parametrize("link", ["probit", "cloglog", "cauchit"])
-def test_far_out_nothing_cancels(link):
-    loss = Generalized("binomial", link)
-    m = np.array([-30.0, -8.0, -3.0])
-    found = loss.slope(m, np.zeros(3))
-    assert (found >= 0).all()
-    if link in ("probit", "cauchit"):
-        expected = -loss.slope(-m, np.ones(3))
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+@settings(max_examples=50, deadline=None)
+@given(link=st.sampled_from(list(SHARES)), at=st.floats(0, 1), y=st.sampled_from([0.0, 0.3, 1.0]))
+def test_likelihoods_keep_their_digits_far_out(link, at, y):
+    of, rest, low, high = SHARES[link]
+    m = low + at * (high - low)
+    found = Likelihood("binomial", link).derivatives(np.array([[m]]), np.array([[y]]))
+    with mpmath.workdps(200):
+        step = mpmath.mpf(10) ** -40
+        before, here, after = (np.array([-rest(m + k * step), -of(m + k * step)]) for k in (-1, 0, 1))
+        shares = np.array([1 - mpmath.mpf(y), y])
+        first, second = (after - before) / (2 * step), (after - 2 * here + before) / step**2
+        # A sum loses what its terms cancel.
+        size = shares @ np.abs(first)
+        assert abs(found.slope[0, 0] - shares @ first) <= 1e-12 * size
+        assert abs(found.curvature[0, 0, 0] - shares @ second) <= 1e-11 * (shares @ np.abs(second) + size + size**2)
+        np.testing.assert_allclose(found.label_slope[0, 0, 0], float(first[1] - first[0]), rtol=1e-11)
 
 
 def test_behind_powers():
@@ -208,17 +160,13 @@ def test_labels_that_no_margin_reaches_have_a_fit(link, q, labels, intercept):
         rows = random.uniform(0.2, 1.5, size=(25, 2))
         y = random.uniform(0.3, 3.0, 25) if labels == "positive" else (random.random(25) < 0.4).astype(float)
         model = GLM("gaussian", link, link_parameter=q, penalty=0.3, fit_intercept=intercept).fit(rows, y)
-        design = torch.tensor(np.column_stack([rows, np.ones(25)]) if intercept else rows)
-        held = torch.tensor([0.3, 0.3, 0.0] if intercept else [0.3, 0.3], dtype=torch.float64)
-
-        def objective(theta, design=design, y=y, held=held):
-            return 0.5 * ((torch.tensor(y) - MEANS[link](design @ theta, q)) ** 2).sum() + 0.5 * held @ theta**2
-
-        found = np.append(model.coef_, model.intercept_) if intercept else model.coef_
-        theta = torch.tensor(found, requires_grad=True)
-        slope = torch.autograd.grad(objective(theta), theta)[0]
-        np.testing.assert_allclose(slope, 0.0, atol=1e-8)
-        assert torch.linalg.eigvalsh(torch.autograd.functional.hessian(objective, theta)).min() > 0
+        design = np.column_stack([rows, np.ones(25)]) if intercept else rows
+        penalty = np.array([0.3, 0.3, 0.0] if intercept else [0.3, 0.3])
+        theta = np.append(model.coef_, model.intercept_) if intercept else model.coef_
+        first = slope(lambda m, y: 0.5 * (y - LINKS[link](m, q)) ** 2)
+        np.testing.assert_allclose(design.T @ first(design @ theta, y) + penalty * theta, 0.0, atol=1e-8)
+        hessian = (design.T * slope(first)(design @ theta, y)) @ design + np.diag(penalty)
+        assert np.linalg.eigvalsh(hessian).min() > 0
 
 
 @pytest.mark.parametrize(
@@ -240,6 +188,7 @@ def test_no_fit_is_outside_the_family(family, link, q, absolute):
         except seepage.errors.MinimizerError:
             continue
         answered += 1
-        loss = Generalized(family, link, link_parameter=q).loss(rows @ model.coef_ + model.intercept_, y.astype(float))
+        margins = (rows @ model.coef_ + model.intercept_)[:, None]
+        loss = Likelihood(family, link, link_parameter=q).value(margins, y[:, None].astype(float))
         assert np.isfinite(loss).all()
     assert answered

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
@@ -32,122 +33,102 @@ def _scaled(factor):
 
 
 HARD = {
-    # what is wrong: (model, X, y, further arguments, what the message must say)
-    "NaN in X": (RIDGE, _with(np.nan), B, {}, "missing value .* row 7, column 'bmi'"),
-    "infinity in X": (RIDGE, _with(np.inf), B, {}, "infinite in row 7, column 'bmi'"),
-    "NaN in y": (RIDGE, A, np.where(np.arange(442) == 3, np.nan, B), {}, "y has a missing value .* row 3"),
-    "strings in X": (RIDGE, X.astype({"age": str}), B, {}, "not numbers"),
-    "strings in y": (RIDGE, A, np.array(["a"] * 442), {}, "target of a regression must be numbers, not \\['a'\\]"),
+    # what is wrong: (what the message must say, what differs from a measurement that succeeds)
+    "NaN in X": ("missing value .* row 7, column 'bmi'", {"X": _with(np.nan)}),
+    "infinity in X": ("infinite in row 7, column 'bmi'", {"X": _with(np.inf)}),
+    "NaN in y": ("y has a missing value .* row 3", {"y": np.where(np.arange(442) == 3, np.nan, B)}),
+    "strings in X": ("not numbers", {"X": X.astype({"age": str})}),
+    "strings in y": ("target of a regression must be numbers, not \\['a'\\]", {"y": np.array(["a"] * 442)}),
     "None in X behind a pipeline": (
-        make_pipeline(StandardScaler(), Ridge()).fit(X, Y),
-        X.assign(bmi=X["bmi"].where(X.index != 7)),
-        B,
-        {},
         "missing value in column 'bmi'",
+        {"model": make_pipeline(StandardScaler(), Ridge()).fit(X, Y), "X": X.assign(bmi=X["bmi"].where(X.index != 7))},
     ),
-    "one row less in y": (RIDGE, A, B[1:], {}, "442 rows and y has shape \\(441,\\)"),
-    "one column less in X": (RIDGE, A[:, 1:], B, {}, "9 columns.*fitted on 10"),
-    "a missing column": (RIDGE, X.drop(columns="bmi"), Y, {}, "no column 'bmi'"),
-    "X with one dimension": (RIDGE, B, B, {}, "two dimensions"),
-    "no rows": (RIDGE, A[:0], B[:0], {}, "no rows"),
-    "an unfitted model": (Ridge(), A, B, {}, "not fitted"),
-    "a tree model": (RandomForestRegressor(2).fit(A, B), A, B, {}, "RandomForestRegressor cannot be measured"),
+    "one row less in y": ("442 rows and y has shape \\(441,\\)", {"y": B[1:]}),
+    "one column less in X": ("9 columns.*fitted on 10", {"X": A[:, 1:]}),
+    "a missing column": ("no column 'bmi'", {"X": X.drop(columns="bmi")}),
+    "X with one dimension": ("two dimensions", {"X": B}),
+    "no rows": ("no rows", {"X": A[:0], "y": B[:0]}),
+    "an unfitted model": ("not fitted", {"model": Ridge()}),
+    "a tree model": ("RandomForestRegressor cannot be measured", {"model": RandomForestRegressor(2).fit(A, B)}),
     "an L1 penalty of single steps": (
-        SGDClassifier(loss="log_loss", penalty="l1").fit(A, BINARY),
-        A,
-        BINARY,
-        {},
         "not plain L2.*LogisticRegression with an l1_ratio",
+        {"model": SGDClassifier(loss="log_loss", penalty="l1").fit(A, BINARY), "y": BINARY},
     ),
-    "an L1 penalty and positive coefficients": (Lasso(positive=True).fit(A, B), A, B, {}, "positive=False"),
+    "an L1 penalty and positive coefficients": ("positive=False", {"model": Lasso(positive=True).fit(A, B)}),
     "an L1 penalty on several targets": (
-        Lasso().fit(A, np.column_stack([B, -B])),
-        A,
-        np.column_stack([B, -B]),
-        {},
         "several targets.*one model for each",
+        {"model": Lasso().fit(A, np.column_stack([B, -B])), "y": np.column_stack([B, -B])},
     ),
     "an L1 penalty on tasks": (
-        MultiTaskLasso().fit(A, np.column_stack([B, -B])),
-        A,
-        np.column_stack([B, -B]),
-        {},
         "MultiTaskLasso cannot be measured.*one model for each target",
+        {"model": MultiTaskLasso().fit(A, np.column_stack([B, -B])), "y": np.column_stack([B, -B])},
     ),
     "an L1 penalty and three classes": (
-        LogisticRegression(l1_ratio=0.5, C=1e-3, solver="saga", tol=0.1).fit(A, BINARY + (B > 250)),
-        A,
-        BINARY + (B > 250),
-        {},
         "more than two classes.*l1_ratio=0",
+        {
+            "model": LogisticRegression(l1_ratio=0.5, C=1e-3, solver="saga", tol=0.1).fit(A, BINARY + (B > 250)),
+            "y": BINARY + (B > 250),
+        },
     ),
     "an L1 penalty that leaves nothing": (
-        Lasso(alpha=1e9, fit_intercept=False).fit(A, B),
-        A,
-        B,
-        {},
         "All coefficients of this Lasso are zero",
+        {"model": Lasso(alpha=1e9, fit_intercept=False).fit(A, B)},
     ),
-    "a lasso of other rows": (Lasso(alpha=3.0).fit(A[:380], B[:380]), A, B, {}, "not the minimizer"),
+    "a lasso of other rows": ("not the minimizer", {"model": Lasso(alpha=3.0).fit(A[:380], B[:380])}),
     "a lasso at a kink": (
-        Lasso(alpha=1.0, fit_intercept=False, tol=1e-12).fit(np.eye(4), [8.0, 4.0, 1.0, -7.0]),
-        np.eye(4),
-        np.array([8.0, 4.0, 1.0, -7.0]),
-        {},
         "'x1'.*no derivative",
+        {
+            "model": Lasso(alpha=1.0, fit_intercept=False, tol=1e-12).fit(np.eye(4), [8.0, 4.0, 1.0, -7.0]),
+            "X": np.eye(4),
+            "y": np.array([8.0, 4.0, 1.0, -7.0]),
+        },
     ),
     "a lasso of two equal columns": (
-        Lasso(alpha=1.0, selection="random", random_state=0).fit(A[:, [2, 2]], B),
-        A[:, [2, 2]],
-        B,
-        {},
         "not unique",
+        {"model": Lasso(alpha=1.0, selection="random", random_state=0).fit(A[:, [2, 2]], B), "X": A[:, [2, 2]]},
     ),
-    "a hinge loss": (SGDClassifier().fit(A, BINARY), A, BINARY, {}, "hinge.*second derivative"),
-    "positive coefficients": (LinearRegression(positive=True).fit(A, B), A, B, {}, "positive=False"),
+    "a hinge loss": ("hinge.*second derivative", {"model": SGDClassifier().fit(A, BINARY), "y": BINARY}),
+    "positive coefficients": ("positive=False", {"model": LinearRegression(positive=True).fit(A, B)}),
     "an unknown class": (
-        LogisticRegression().fit(A, BINARY),
-        A,
-        BINARY * 2,
-        {},
         "none of the model's classes \\[0, 1\\]",
+        {"model": LogisticRegression().fit(A, BINARY), "y": BINARY * 2},
     ),
-    "zero noise": (RIDGE, X, Y, {"noise_scale": 0}, "infinite information"),
-    "negative noise": (RIDGE, X, Y, {"noise_scale": -1}, "positive finite number, not -1"),
-    "NaN noise": (RIDGE, X, Y, {"noise_scale": np.nan}, "positive finite number"),
-    "a word as noise": (RIDGE, X, Y, {"noise_scale": "low"}, "not 'low'"),
+    "zero noise": ("infinite information", {"X": X, "noise_scale": 0}),
+    "negative noise": ("positive finite number, not -1", {"X": X, "noise_scale": -1}),
+    "NaN noise": ("positive finite number", {"X": X, "noise_scale": np.nan}),
+    "a word as noise": ("not 'low'", {"X": X, "noise_scale": "low"}),
     "a covariance of the wrong size": (
-        RIDGE,
-        X,
-        Y,
-        {"noise_scale": seepage.release.GaussianNoise(covariance=np.eye(3))},
         "3 x 3.*11 parameters",
+        {"X": X, "noise_scale": seepage.release.GaussianNoise(covariance=np.eye(3))},
     ),
-    "an unknown attribute": (RIDGE, X, Y, {"attributes": ["height"]}, "'height', which is no column"),
-    "an attribute as a string": (RIDGE, X, Y, {"attributes": "age"}, "attributes=\\['age'\\]"),
-    "negative weights": (RIDGE, X, Y, {"sample_weight": -np.ones(442)}, "negative in row 0"),
-    "NaN weights": (RIDGE, X, Y, {"sample_weight": np.full(442, np.nan)}, "sample_weight has a missing value"),
-    "too few weights": (RIDGE, X, Y, {"sample_weight": np.ones(3)}, "442 rows, not shape \\(3,\\)"),
-    "only zero weights": (RIDGE, X, Y, {"sample_weight": np.zeros(442)}, "weights are zero"),
-    "too few ids": (RIDGE, X, Y, {"ids": [1, 2]}, "each of the 442 rows"),
-    "values of 1e150": (RIDGE, _scaled(1e152), B, {}, "column 'bp'.*float64. Rescale"),
-    "values of 1e-150": (RIDGE, _scaled(1e-149), B, {}, "column 'bp'.*float64. Rescale"),
-    "labels of 1e150": (RIDGE, A, B * 1e148, {}, "y holds .*Rescale"),
-    "weights of 1e150": (RIDGE, A, B, {"sample_weight": np.full(442, 1e150)}, "sample_weight holds"),
+    "an unknown attribute": ("'height', which is no column", {"X": X, "attributes": ["height"]}),
+    "an attribute as a string": ("attributes=\\['age'\\]", {"X": X, "attributes": "age"}),
+    "negative weights": ("negative in row 0", {"X": X, "sample_weight": -np.ones(442)}),
+    "NaN weights": ("sample_weight has a missing value", {"X": X, "sample_weight": np.full(442, np.nan)}),
+    "too few weights": ("442 rows, not shape \\(3,\\)", {"X": X, "sample_weight": np.ones(3)}),
+    "only zero weights": ("weights are zero", {"X": X, "sample_weight": np.zeros(442)}),
+    "too few ids": ("each of the 442 rows", {"X": X, "ids": [1, 2]}),
+    "values of 1e150": ("column 'bp'.*float64. Rescale", {"X": _scaled(1e152)}),
+    "values of 1e-150": ("column 'bp'.*float64. Rescale", {"X": _scaled(1e-149)}),
+    "labels of 1e150": ("y holds .*Rescale", {"y": B * 1e148}),
+    "weights of 1e150": ("sample_weight holds", {"sample_weight": np.full(442, 1e150)}),
 }
 
 
 @pytest.mark.parametrize("what", HARD)
 def test_hard_input_is_refused_with_its_reason(what):
-    model, features, labels, arguments, message = HARD[what]
+    message, changes = HARD[what]
     with pytest.raises(seepage.errors.SeepageError, match=message):
-        seepage.measure(model, features, labels, **{"noise_scale": 1.0, **arguments})
+        seepage.measure(**{"model": RIDGE, "X": A, "y": B, "noise_scale": 1.0, **changes})
 
 
 QUESTIONS = {
-    "an empty set of people": (lambda leak: leak.joint(np.zeros(442, dtype=bool)), "empty set"),
-    "a set by number": (lambda leak: leak.joint([0, 1, 2]), "True or False for each of the 442"),
-    "an unknown attribute": (lambda leak: leak.joint(attribute="height"), "no private attribute 'height'"),
+    "an empty set of people": (lambda leak: leak.joint_information_loss(np.zeros(442, dtype=bool)), "empty set"),
+    "a set by number": (lambda leak: leak.joint_information_loss([0, 1, 2]), "True or False for each of the 442"),
+    "an unknown attribute": (
+        lambda leak: leak.joint_information_loss(attribute="height"),
+        "no private attribute 'height'",
+    ),
     "groups of the wrong length": (lambda leak: leak.by_group(["a"]), "each of the 442 people"),
     "a person without a group": (lambda leak: leak.by_group([None] + ["a"] * 441), "missing group"),
     "an impossible confidence": (lambda leak: leak.by_group(["a"] * 442, confidence=2), "between 0 and 1"),
@@ -263,3 +244,11 @@ def test_a_target_in_ticks_is_refused():
     model = Ridge().fit(X, BORN["stay"])
     with pytest.raises(seepage.errors.InputError, match=r"target holds dates or times.*days"):
         seepage.measure(model, X, BORN["stay"], noise_scale=1.0)
+
+
+def test_wider_data_is_refused_with_the_memory_it_would_need() -> None:
+    model = Ridge(fit_intercept=False)
+    model.coef_, model.intercept_, model.n_features_in_ = np.zeros(30_000), 0.0, 30_000
+    X = sparse.csr_array((10, 30_000))
+    with pytest.raises(seepage.errors.InputError, match=r"30,000 parameters.* 29 GB"):
+        seepage.measure(model, X, np.zeros(10), noise_scale=1.0)

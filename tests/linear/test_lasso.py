@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from likelihoods import length
-from oracle import Oracle, logistic, squared
+from likelihoods import apart, length
+from procedures import Expected, procedure
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
@@ -164,34 +164,25 @@ def test_information_is_that_of_the_stationarity_condition_on_the_active_set(nam
     assert name == "elastic net that keeps all" or len(support) < len(theta)
     features = [j for j in support if j < X.shape[1]]
     intercept = bool(case.model.fit_intercept and support[-1] == X.shape[1])
-    # A linear term in theta has no second derivatives: those of the smooth part on the support are all.
-    oracle = Oracle(
-        squared if case.loss == "squared" else logistic,
-        X.to_numpy(),
-        np.eye(X.shape[1])[features],
-        np.zeros(len(features)),
-        case.y.astype(float)[:, None],
-        case.row_weights,
-        penalty[support],
-        intercept,
-    )
-    by_value, by_label = oracle.jacobians(theta[support][:, None])
-    jacobians = np.concatenate([by_value, by_label], axis=2) / NOISE
-    np.testing.assert_allclose(leak.examples["eta"], np.linalg.norm(jacobians, 2, axis=(1, 2)), rtol=1e-8)
+    active = theta[support]
+    given = {"linear": (absolute * np.sign(theta))[support], "weights": case.row_weights, "start": active}
+    given |= {"intercept": intercept, "features": lambda z: z[:, features], "noise": NOISE}
+    rows, labels = X.to_numpy(), case.y.astype(float)[:, None]
+    expected = Expected(procedure(rows, labels, case.loss, penalty[support], **given))
+    np.testing.assert_allclose(leak.examples["eta"], expected.eta(), rtol=1e-8)
     # A mean over what is answered: a column at zero adds nothing, and dilutes nothing.
-    dfil = np.sqrt((jacobians**2).sum(axis=(1, 2)) / (len(features) + 1))
+    dfil = np.sqrt((expected.roots**2).sum(axis=(1, 2)) / (len(features) + 1))
     np.testing.assert_allclose(leak.examples["dfil"], dfil, rtol=1e-8)
     for j, column in enumerate(leak.attributes):
-        expected = np.linalg.norm(jacobians[:, :, j], axis=1)
+        eta = expected.eta([j])
         if j < X.shape[1] and j not in features:
             # Zero, but for the kink that is somewhere: that is no answer.
-            assert not expected.any()
-            expected = np.full(N, np.nan)
-        np.testing.assert_allclose(leak.attributes[column], expected, rtol=1e-8)
-    everyone = jacobians.transpose(1, 0, 2).reshape(len(support), -1)
-    assert leak.joint() == pytest.approx(np.linalg.norm(everyone, 2), rel=1e-8)
+            assert not eta.any()
+            eta = np.full(N, np.nan)
+        np.testing.assert_allclose(leak.attributes[column], eta, rtol=1e-8)
+    assert leak.joint_information_loss() == pytest.approx(expected.joint(), rel=1e-8)
     some = X["a"].to_numpy() > 0
-    assert leak.joint(some, attribute="a") == pytest.approx(np.linalg.norm(jacobians[some, :, 0].T, 2), rel=1e-8)
+    assert leak.joint_information_loss(some, attribute="a") == pytest.approx(expected.joint(some, [0]), rel=1e-8)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -222,57 +213,6 @@ def test_refits_go_past_kinks(name):
             assert found[person] == pytest.approx(np.linalg.norm(there - here) / NOISE, rel=1e-7)
 
 
-def _signs(case, person, column, change):
-    features, y = X.copy(), case.y.astype(float).copy()
-    if column == "label":
-        y[person] += change
-    else:
-        features.loc[person, column] += change
-    return np.sign(case.theta(features, y))[case.penalties()[0] > 0]
-
-
-@pytest.mark.parametrize("name", ["lasso", "lasso without intercept", "lasso with weights", "elastic net"])
-def test_for_squared_loss_the_set_breaks_at_the_distance_and_not_before(name):
-    case = CASES[name]
-    distances = case.measured(numbers=list(X.columns)).breaking_distance()
-    here = np.sign(case.theta())[case.penalties()[0] > 0]
-    for person in (0, 21):
-        for column in distances:
-            reach = distances[column][person]
-            before = [_signs(case, person, column, side * share * reach) for side in (1, -1) for share in (0.5, 0.999)]
-            assert all((each == here).all() for each in before)
-            after = [_signs(case, person, column, side * 1.001 * reach) for side in (1, -1)]
-            assert any((each != here).any() for each in after)
-
-
-@pytest.mark.parametrize("name", ["logistic, saga", "logistic, elastic net", "logistic, liblinear"])
-def test_for_other_losses_the_distance_is_that_of_the_tangent(name):
-    case = CASES[name]
-    distances = case.measured(numbers=list(X.columns)).breaking_distance()
-    theta, (absolute, penalty) = case.theta(), case.penalties()
-
-    def state(features):
-        there = case.theta(features)
-        slope, _ = _slope(case.loss, case.design(features) @ there, case.y)
-        return there, case.design(features).T @ (case.row_weights * slope) + penalty * there
-
-    gradient = state(X)[1]
-    out = (theta == 0) & (absolute > 0)
-    for person in (3, 33):
-        for column in X:
-            step = 1e-4 * X[column].std()
-            (up, g_up), (down, g_down) = (
-                state(X.assign(**{column: X[column].where(X.index != person, X[column] + side * step)}))
-                for side in (1, -1)
-            )
-            move, turn = (up - down) / (2 * step), (g_up - g_down) / (2 * step)
-            held = (theta != 0) & (absolute > 0)
-            with np.errstate(divide="ignore"):
-                reach = [np.abs(theta[held] / move[held])]
-                reach += [np.abs((side * absolute - gradient)[out] / turn[out]) for side in (1, -1)]
-            assert distances[column][person] == pytest.approx(np.concatenate(reach).min(), rel=1e-5)
-
-
 def _through_a_scaler(features, y, alpha, ratio):
     """Coefficients in raw units, and how their noise is spread, of a scaler and a model that are both fitted anew."""
     mean, deviation = features.mean(axis=0), features.std(axis=0)
@@ -291,7 +231,7 @@ def test_a_scaler_that_was_fitted_on_the_same_rows_moves_the_penalty_along(ratio
     leak = seepage.measure(model, X, REAL, noise_scale=NOISE, numbers=list(X.columns))
     beta, covariance, signs = _through_a_scaler(features, REAL, alpha, ratio)
     assert (signs == 0).any()
-    precision, distances = np.linalg.inv(covariance), leak.breaking_distance()
+    precision = np.linalg.inv(covariance)
     for person in (2, 40):
         for j, column in enumerate(X):
             step = 1e-3 * features[:, j].std()
@@ -308,24 +248,17 @@ def test_a_scaler_that_was_fitted_on_the_same_rows_moves_the_penalty_along(ratio
                 assert np.isnan(leak.attributes[column][person])
             else:
                 assert leak.attributes[column][person] == pytest.approx(np.sqrt(told), rel=1e-6)
-            reach = distances[column][person]
-            if reach < 0.2 * features[:, j].std():
-                assert all((at(side * 0.9 * reach)[2] == signs).all() for side in (1, -1))
-                assert any((at(side * 1.1 * reach)[2] != signs).any() for side in (1, -1))
             far = float(features[person, j] + 6 * features[:, j].std())
             other, spread, _ = at(far - features[person, j])
-            between, volume = (covariance + spread) / 2, lambda matrix: np.linalg.slogdet(matrix)[1]
-            gap = beta - other
-            expected = gap @ np.linalg.solve(between, gap)
-            expected += 4 * (volume(between) - volume(covariance) / 2 - volume(spread) / 2)
+            expected = apart((beta, covariance), (other, spread))
             found = leak.information.distances(column, [far])
-            assert length(found, person) == pytest.approx(np.sqrt(expected), rel=1e-7)
+            assert length(found, person) == pytest.approx(expected, rel=1e-7)
 
 
 def _behind_steps(frame, made, alpha):
     """Fit a lasso behind steps that are fitted anew (imputed means, a scaler) after steps that are fixed.
 
-    Returns parameters in units of the features, the covariance of their noise, and what is zero at a kink.
+    Returns parameters in units of the features, and the covariance of their noise.
     """
     features = made(frame)
     filled = np.where(np.isnan(features), np.nanmean(features, axis=0), features)
@@ -335,11 +268,7 @@ def _behind_steps(frame, made, alpha):
     theta = minimizer(design, REAL, np.ones(N), absolute, np.zeros(len(absolute)), "squared")
     turn = np.diag(np.r_[1 / deviation, 1])
     turn[-1, :-1] = -mean / deviation
-    signs = np.sign(theta[:-1])
-    gradient, bound = filled.T @ (design @ theta - REAL), alpha * N * deviation
-    beta = turn @ theta
-    kinks = np.concatenate([beta[:-1][signs != 0], (bound - gradient)[signs == 0], (bound + gradient)[signs == 0]])
-    return beta, turn @ turn.T * NOISE**2, kinks
+    return turn @ theta, turn @ turn.T * NOISE**2
 
 
 SPLINE = SplineTransformer(
@@ -359,33 +288,29 @@ BEHIND = {
 
 
 @pytest.mark.parametrize("name", BEHIND)
-def test_behind_a_spline_or_an_imputer_information_and_distances_are_those_of_refits(name):
+def test_behind_a_spline_or_an_imputer_information_is_that_of_refits(name):
     frame, step, made = BEHIND[name]
     alpha = 0.12
     model = make_pipeline(step, StandardScaler(), Lasso(alpha=alpha, tol=1e-10, max_iter=100_000)).fit(frame, REAL)
     leak = seepage.measure(model, frame, REAL, noise_scale=NOISE, numbers=list(X.columns))
-    _, covariance, kinks = _behind_steps(frame, made, alpha)
-    precision, distances, compared = np.linalg.inv(covariance), leak.breaking_distance(), 0
+    precision, compared = np.linalg.inv(_behind_steps(frame, made, alpha)[1]), 0
     assert leak.information.without_slope
     for person in (2, 17):
         for column in X:
             if np.isnan(frame[column][person]):
-                assert np.isnan(distances[column][person])
                 assert np.isnan(leak.attributes[column][person])
+                continue
+            if column in leak.information.without_slope:
                 continue
             step, ends = 1e-3 * frame[column].std(), []
             for change in (1, -1, 0.5, -0.5):
                 changed = frame.copy()
                 changed.loc[person, column] += change * step
                 ends.append(_behind_steps(changed, made, alpha))
-            move, turn, slope = (
-                (8 * (ends[2][i] - ends[3][i]) - (ends[0][i] - ends[1][i])) / (6 * step) for i in range(3)
-            )
-            assert 1 / distances[column][person] == pytest.approx(np.abs(slope / kinks).max(), rel=1e-5)
-            if column not in leak.information.without_slope:
-                told = move @ precision @ move + 0.5 * np.trace(precision @ turn @ precision @ turn)
-                assert leak.attributes[column][person] == pytest.approx(np.sqrt(told), rel=1e-6)
-                compared += 1
+            move, turn = ((8 * (ends[2][i] - ends[3][i]) - (ends[0][i] - ends[1][i])) / (6 * step) for i in (0, 1))
+            information = move @ precision @ move + 0.5 * np.trace(precision @ turn @ precision @ turn)
+            assert leak.attributes[column][person] == pytest.approx(np.sqrt(information), rel=1e-6)
+            compared += 1
     assert compared >= 4
 
 
@@ -451,7 +376,6 @@ def test_least_angles_come_to_the_same_model(intercept, path):
     expected = case.measured()
     np.testing.assert_allclose(leak.examples, expected.examples, rtol=1e-9)
     np.testing.assert_allclose(leak.attributes, expected.attributes, rtol=1e-9)
-    np.testing.assert_allclose(leak.breaking_distance(), expected.breaking_distance(), rtol=1e-8)
 
 
 @pytest.mark.filterwarnings("ignore:Early stopping the lars path:sklearn.exceptions.ConvergenceWarning")
@@ -491,14 +415,3 @@ def test_more_columns_than_people():
     inverse = np.linalg.inv(design[:, support].T @ design[:, support])
     by_label = np.linalg.norm(design[:, support] @ inverse, axis=1) / NOISE
     np.testing.assert_allclose(leak.attributes.iloc[:, -1], by_label, rtol=1e-8)
-
-
-def test_the_two_sides_of_a_whole_path_meet_at_the_distance():
-    # One column: theta = (x . y - L) / (x . x) exactly, and its kink is where the numerator is zero.
-    x, y = np.array([1.0, 2.0, -1.0, 0.5]), np.array([1.0, 1.5, -2.0, 0.3])
-    leak = seepage.measure(
-        Lasso(alpha=0.5, fit_intercept=False).fit(x[:, None], y), x[:, None], y, noise_scale=1.0, numbers=["x0"]
-    )
-    room = x @ y - 0.5 * 4
-    np.testing.assert_allclose(leak.breaking_distance()["x0"], np.abs(room / y), rtol=1e-12)
-    np.testing.assert_allclose(leak.breaking_distance()["label"], np.abs(room / x), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Slopes and curvatures, to the last digits, where one minus a probability is smaller than rounding."""
+"""Slopes and curvatures by hand are those of the formulas, also where one minus a probability is below rounding."""
 
 import mpmath
 import numpy as np
@@ -8,7 +8,25 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import seepage
-from seepage.linear.objective._losses import Logistic, Softmax
+from seepage.linear.objective import Logistic, Loss, Softmax, Squared
+
+
+@pytest.mark.parametrize("loss", [Squared(), Squared(copies=3), Logistic(), Logistic(copies=3), Softmax(2), Softmax(5)])
+def test_derivatives_by_hand_are_those_of_the_formula(loss):
+    class Plain(Loss):
+        margins, label_values, formula = loss.margins, loss.label_values, loss.formula
+
+    random, plain = np.random.default_rng(0), Plain(copies=loss.copies)
+    margins, direction = 3 * random.normal(size=(2, 40, loss.outputs))
+    own = random.integers(loss.classes if isinstance(loss, Softmax) else 2, size=(40, loss.outputs))
+    labels = loss.basis[own[:, 0]] if isinstance(loss, Softmax) else own * 1.0
+    pairs = [
+        *zip(loss.derivatives(margins, labels), plain.derivatives(margins, labels), strict=True),
+        (loss.slopes(margins[:, None], labels), plain.slopes(margins[:, None], labels)),
+        (loss.bend(margins, labels, direction), plain.bend(margins, labels, direction)),
+    ]
+    for found, expected in pairs:
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=200, deadline=None)

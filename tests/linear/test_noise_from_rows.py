@@ -1,21 +1,20 @@
-"""Noise that takes its shape from the rows: what it tells is counted, against differences of the whole procedure."""
+"""Noise that takes its shape from the rows: what it tells is counted, against the stages of the whole procedure."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from shaping import Procedure
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from procedures import Expected, balanced, procedure, released, standard_errors
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 
 import seepage
 from seepage import release as shapes
-from seepage.linear.information import _shape
 from seepage.release import GaussianNoise
 
 NAMES = ["a", "b", "c", "d"]
 RULES = {
-    "hessian": {},
+    "standard errors": {},
     "balanced": {"floors": {0: 2.0, 1: 0.5, 2: 1.0, 3: 1.0}, "share": 0.1, "balance": 1.0},
     "one floor": {"floors": {2: 1.0}, "share": 0.3, "balance": -0.5},
     "plain": {"floors": {0: 1.0, 3: 3.0}, "share": 0.01, "balance": 0.0},
@@ -24,9 +23,14 @@ RULES = {
 
 def _shape_of(rule, scale):
     if not rule:
-        return shapes.InverseHessian(scale=scale)
+        return shapes.RobustCovariance(scale=scale)
     floors = {NAMES[column]: floor for column, floor in rule["floors"].items()}
     return shapes.Balanced(scale=scale, floors=floors, share=rule["share"], balance=rule["balance"])
+
+
+def _procedure(loss, penalty, X, y, rule, scale, weights=None):
+    shape = balanced(scale, **rule) if rule else standard_errors(scale, len(y))
+    return procedure(np.asarray(X), y[:, None], loss, penalty, weights=weights, shape=shape)
 
 
 def _data(loss, seed, n=40, far=0.0):
@@ -60,28 +64,19 @@ def test_what_the_shape_tells_is_that_of_the_whole_procedure(loss, weighted, rul
     model, penalty = _model(loss, X, y, weights)
     shape = _shape_of(RULES[rule], 0.8)
     leak = seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=shape), sample_weight=weights)
-    procedure = Procedure(loss, penalty, weights, shape=RULES[rule])
-    eta, every = leak.attributes.to_numpy(), leak.examples
-    np.testing.assert_allclose(
-        leak.information.noise.covariance, procedure.release(X.to_numpy(), y)[1] * 0.8**2, rtol=1e-9, atol=1e-12
-    )
-    for row in (0, 7, 23):
-        expected = procedure.information(X.to_numpy(), y, row, 0.8)
-        np.testing.assert_allclose(eta[row] ** 2, np.diag(expected), rtol=1e-6)
-        np.testing.assert_allclose(every["eta"][row] ** 2, np.linalg.eigvalsh(expected)[-1], rtol=1e-6)
-        np.testing.assert_allclose(every["dfil"][row] ** 2, np.trace(expected) / 5, rtol=1e-6)
+    outputs = _procedure(loss, penalty, X, y, RULES[rule], 0.8, weights)
+    np.testing.assert_allclose(leak.information.noise.covariance, released(outputs)[1], rtol=1e-9, atol=1e-12)
+    Expected(outputs).agrees(leak)
 
 
 def test_what_stays_is_the_second_term():
     X, y, _ = _data("logistic", 5)
     model, penalty = _model("logistic", X, y, None)
     leak = seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=_shape_of(RULES["balanced"], 1.0)))
-    huge = Procedure("logistic", penalty, shape=RULES["balanced"]).information(X.to_numpy(), y, 4, 1e9)
-    stays = [leak.information.column_at("attributes", name, np.inf)[4] for name in leak.information.attribute_names]
-    np.testing.assert_allclose(np.square(stays), np.diag(huge), rtol=1e-5)
-    np.testing.assert_allclose(
-        leak.information.column_at("examples", "eta", np.inf)[4] ** 2, np.linalg.eigvalsh(huge)[-1], rtol=1e-5
-    )
+    huge = Expected(_procedure("logistic", penalty, X, y, RULES["balanced"], 1e9))
+    for j, name in enumerate(leak.information.attribute_names):
+        np.testing.assert_allclose(leak.information.column_at("attributes", name, np.inf), huge.eta([j]), rtol=1e-7)
+    np.testing.assert_allclose(leak.information.column_at("examples", "eta", np.inf), huge.eta(), rtol=1e-7)
     # Another scale is another measurement.
     other = seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=_shape_of(RULES["balanced"], 3.0)))
     for name in leak.information.attribute_names:
@@ -96,11 +91,9 @@ def test_public_label_and_some_columns(loss):
     model, penalty = _model(loss, X, y, None)
     noise = GaussianNoise(shape=_shape_of(RULES["plain"], 0.5))
     leak = seepage.measure(model, X, y, noise_scale=noise, public_label=True, attributes=["b", "d"])
-    expected = Procedure(loss, penalty, shape=RULES["plain"]).information(X.to_numpy(), y, 2, 0.5)[
-        np.ix_([1, 3], [1, 3])
-    ]
-    np.testing.assert_allclose(leak.attributes.to_numpy()[2] ** 2, np.diag(expected), rtol=1e-6)
-    np.testing.assert_allclose(leak.examples["eta"][2] ** 2, np.linalg.eigvalsh(expected)[-1], rtol=1e-6)
+    expected = Expected(_procedure(loss, penalty, X, y, RULES["plain"], 0.5))
+    np.testing.assert_allclose(leak.attributes, np.stack([expected.eta([1]), expected.eta([3])], axis=1), rtol=1e-8)
+    np.testing.assert_allclose(leak.examples["eta"], expected.eta([1, 3]), rtol=1e-8)
 
 
 def test_columns_far_from_zero_and_in_other_units():
@@ -111,50 +104,23 @@ def test_columns_far_from_zero_and_in_other_units():
     leak = seepage.measure(model, scaled, y, noise_scale=GaussianNoise(shape=_shape_of(rule, 0.8)))
     # The geometric mean follows a change of units and of origin: the same release, seen from the middle.
     plain = {**rule, "floors": dict.fromkeys(range(4), 1.0)}
-    expected = Procedure("squared", 1e-9, shape=plain).information((X - 300.0).to_numpy(), y, 5, 0.8)
-    units = np.array([1.0, 100.0, 0.01, 1.0, 1.0])
-    np.testing.assert_allclose((leak.attributes.to_numpy()[5] * units) ** 2, np.diag(expected), rtol=1e-5)
+    expected = Expected(_procedure("squared", 1e-9, X - 300.0, y, plain, 0.8))
+    for j, unit in enumerate([1.0, 100.0, 0.01, 1.0, 1.0]):
+        np.testing.assert_allclose(leak.attributes.to_numpy()[:, j] * unit, expected.eta([j]), rtol=1e-6)
 
 
-def test_a_bound_is_never_below_and_near(monkeypatch):
-    for loss in ("squared", "logistic", "poisson"):
-        for rule in RULES.values():
-            X, y, weights = _data(loss, 11, n=60)
-            model, _ = _model(loss, X, y, weights)
-            noise = GaussianNoise(shape=_shape_of(rule, 2.0))
-            exact = seepage.measure(model, X, y, noise_scale=noise, sample_weight=weights)
-            own = {name: exact.information.column_at("attributes", name, np.inf) for name in exact.attributes}
-            attributes, examples = exact.attributes, exact.examples
-            monkeypatch.setattr(_shape, "MOST_PARAMETERS", 2)
-            bounded = seepage.measure(model, X, y, noise_scale=noise, sample_weight=weights)
-            assert "rounded up to a bound" in " ".join(bounded.assumptions)
-            assert (bounded.attributes >= attributes * (1 - 1e-12)).all(axis=None)
-            assert (bounded.examples >= examples * (1 - 1e-12)).all(axis=None)
-            for name, values in own.items():
-                bound = bounded.information.column_at("attributes", name, np.inf)
-                assert (bound >= values * (1 - 1e-12)).all()
-                assert np.median(bound) <= 30 * np.median(values) + 1e-12
-            monkeypatch.undo()
-
-
-def test_over_files_it_is_the_same(tmp_path):
-    X, y, weights = _data("logistic", 13, n=200)
-    model, _ = _model("logistic", X, y, weights)
-    frame = X.assign(y=y, w=weights)
-    rows = tmp_path / "rows"
-    rows.mkdir()
-    frame[:90].to_parquet(rows / "1.parquet")
-    frame[90:].to_parquet(rows / "2.parquet")
-    noise = GaussianNoise(shape=_shape_of(RULES["balanced"], 0.8))
-    memory = seepage.measure(model, X, y, noise_scale=noise, sample_weight=weights)
-    files = seepage.measure(
-        model, rows, target="y", sample_weight="w", noise_scale=noise, job=seepage.engines.Job(output=tmp_path / "out")
-    )
-    np.testing.assert_allclose(files.information.noise.covariance, memory.information.noise.covariance, rtol=1e-10)
-    attributes, examples = files.attributes.to_table().to_pandas(), files.examples.to_table().to_pandas()
-    np.testing.assert_allclose(np.sort(attributes["b"]), np.sort(memory.attributes["b"]), rtol=1e-9)
-    np.testing.assert_allclose(np.sort(examples["eta"]), np.sort(memory.examples["eta"]), rtol=1e-9)
-    np.testing.assert_allclose(files.joint(), memory.joint(), rtol=1e-8)
+def test_more_than_forty_parameters_take_noise_of_one_scale_or_of_public_rows():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(120, 41)), columns=[f"x{i}" for i in range(41)])
+    public, y = X.iloc[:60] + 0.0, X["x0"] + random.normal(size=120)
+    model, floors = Ridge().fit(X, y), {"x0": 1.0}
+    leak = seepage.measure(model, X, y, noise_scale=1.0)
+    with pytest.raises(seepage.errors.UnansweredError, match=r"up to 40 parameters; this Ridge has 42\. Noise of one"):
+        seepage.calibrate(leak, error_floor=floors, shape="best")
+    with pytest.raises(seepage.errors.UnansweredError, match="up to 40 parameters"):
+        seepage.measure(model, X, y, noise_scale=GaussianNoise(standard_errors=0.5))
+    assert seepage.calibrate(leak, error_floor=floors).scale is not None
+    assert seepage.calibrate(leak, error_floor=floors, shape=(public, y.iloc[:60])).shape.called == "public rows"
 
 
 def test_rows_of_one_person_are_told_about_together():
@@ -169,32 +135,30 @@ def test_rows_of_one_person_are_told_about_together():
     assert leak.examples["eta"].iloc[0] >= alone.examples["eta"][:2].max()
     mask = np.zeros(40, dtype=bool)
     mask[:2] = True
-    np.testing.assert_allclose(leak.examples["eta"].iloc[0], alone.joint(mask), rtol=1e-9)
+    np.testing.assert_allclose(leak.examples["eta"].iloc[0], alone.joint_information_loss(mask), rtol=1e-9)
 
 
 def test_what_cannot_be_counted_is_refused_by_name():
-    from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     X, y, _ = _data("logistic", 19)
-    noise = GaussianNoise(shape=shapes.InverseHessian(scale=1.0))
+    noise = GaussianNoise(standard_errors=1.0)
+    hiding = GaussianNoise(shape=shapes.Balanced(scale=1.0, floors={"a": 1.0}, share=0.1, balance=0.0))
     behind = make_pipeline(StandardScaler(), LogisticRegression(solver="liblinear")).fit(X, y)
     with pytest.raises(seepage.errors.UnsupportedError, match="penalty on its intercept"):
         seepage.measure(behind, X, y, noise_scale=noise)
     seepage.measure(behind, X, y, noise_scale=noise, public_preprocessing=["standardscaler"])
     both = np.column_stack([y, 2.0 * y])
     with pytest.raises(seepage.errors.UnsupportedError, match="have different ones"):
-        seepage.measure(Ridge(alpha=[1.0, 2.0]).fit(X, both), X, both, noise_scale=noise)
+        seepage.measure(Ridge(alpha=np.array([1.0, 2.0])).fit(X, both), X, both, noise_scale=hiding)
     squares = make_pipeline(PolynomialFeatures(2, include_bias=False), Ridge(alpha=1.0)).fit(X, y)
-    hiding = GaussianNoise(shape=shapes.Balanced(scale=1.0, floors={"a": 1.0}, share=0.1, balance=0.0))
     with pytest.raises(seepage.errors.UnsupportedError, match="bends: how it reaches"):
         seepage.measure(squares, X, y, noise_scale=hiding)
     classes = np.arange(40) % 3
     with pytest.raises(seepage.errors.UnsupportedError, match="one output"):
         seepage.measure(LogisticRegression().fit(X, classes), X, classes, noise_scale=noise)
     twice = X.assign(e=X["a"])
-    from sklearn.linear_model import LinearRegression
 
     with pytest.raises(seepage.errors.UnsupportedError, match="equally well"):
         seepage.measure(LinearRegression().fit(twice, y), twice, y, noise_scale=noise)
@@ -238,13 +202,12 @@ def test_the_score_of_simulated_releases_has_the_information_that_was_measured()
     # So much noise that half of what is told is told by its shape.
     scale = 40.0
     leak = seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=_shape_of(rule, scale)))
-    procedure, values, row = Procedure("logistic", penalty, shape=rule), X.to_numpy(), 6
-    theta, sigma = procedure.release(values, y)
-    draws = np.random.default_rng(0).multivariate_normal(theta, sigma * scale**2, size=20_000, method="cholesky")
+    values, row = X.to_numpy(), 6
+    theta, sigma = released(_procedure("logistic", penalty, values, y, rule, scale))
+    draws = np.random.default_rng(0).multivariate_normal(theta, sigma, size=20_000, method="cholesky")
 
     def log_likelihood(values):
-        mean, covariance = procedure.release(values, y)
-        covariance = covariance * scale**2
+        mean, covariance = released(_procedure("logistic", penalty, values, y, rule, scale))
         gap = np.linalg.solve(np.linalg.cholesky(covariance), (draws - mean).T)
         return -0.5 * (gap**2).sum(axis=0) - 0.5 * np.linalg.slogdet(covariance)[1]
 

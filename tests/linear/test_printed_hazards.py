@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from lifelines import CoxPHFitter
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sksurv.linear_model import CoxPHSurvivalAnalysis
 from statsmodels.duration.hazard_regression import PHReg
 
 import seepage
-from seepage.errors import InputError
+from seepage.errors import InputError, UnansweredError
 from seepage.linear.survival import SurvivalFit
 from seepage.models import Cox
 
@@ -73,7 +75,7 @@ def test_standard_errors_tell_more_and_can_be_left_out():
     whole, less = seepage.measure(model, X, y), seepage.measure(model, X, y, published=["coefficients"])
     assert len(whole.information.printed.names) == 7
     assert less.information.printed.names == ("age", "dose", "arm", "number of events")
-    told, left = (leak.against(0).information._answers.each for leak in (whole, less))
+    told, left = (leak.against(0).information._answers.each[:, :3] for leak in (whole, less))
     assert (told >= left * (1 - 1e-9)).all()
     assert np.median(told / left) > 1.2
 
@@ -85,3 +87,35 @@ def test_standard_errors_that_nobody_prints_or_counts_are_refused_by_name():
         assert "standard errors" not in seepage.measure(fitted, X, y).information.printed.names
         with pytest.raises(InputError, match="'standard errors'; of this Cox model"):
             seepage.measure(fitted, X, y, published=["coefficients", "standard errors"])
+
+
+def _cox_results():
+    frame = X.assign(week=OUTCOMES["no ties"], died=(WEEK <= UNTIL).astype(int))
+    y = np.rec.fromarrays([WEEK <= UNTIL, OUTCOMES["no ties"]], names="died,week")
+    yield CoxPHFitter().fit(frame, "week", "died"), (frame,), ["died", "week"]
+    yield CoxPHSurvivalAnalysis().fit(X, y), (X, y), ["died", "week"]
+    yield PHReg(frame["week"], X, status=frame["died"]).fit(disp=0), (), ["status", "week"]
+
+
+@pytest.mark.parametrize(("model", "rows", "outcomes"), [*_cox_results()])
+def test_events_and_times_are_listed_as_not_assessed(model, rows, outcomes):
+    leak = seepage.measure(model, *rows)
+    assert list(leak.not_assessed()) == ["age", "dose", "arm", *outcomes]
+    assert leak.not_assessed()[outcomes].eq(leak.not_assessed()[outcomes].iloc[0]).all(axis=None)
+    assert leak.not_assessed()[outcomes[0]][0].startswith("not assessed without noise")
+    for known in (0, 0.5, "all"):
+        assert leak.against(known).attributes[outcomes].isna().all(axis=None)
+    assert f"Not assessed: {', '.join(outcomes)}; not_assessed() says why." in leak.statement().text()
+    assert all(f"The outcome, {name}, is not assessed." in leak.statement().paper for name in outcomes)
+    with pytest.raises(UnansweredError, match="'week' is not assessed without noise"):
+        leak.success_rate("week", values=[1.0, 2.0])
+    with pytest.raises(UnansweredError, match="is not assessed without noise"):
+        leak.records_needed(success_rate={outcomes[0]: 0.9})
+    with pytest.raises(UnansweredError, match="is not assessed without noise"):
+        leak.joint_information_loss(attribute=outcomes[0])
+
+
+def test_two_cox_models_together_assess_neither_events_nor_times():
+    y = outcome("no ties")
+    leaks = {str(size): seepage.measure(Cox().fit(X[:size], y[:size]), X[:size], y[:size]) for size in (N, 40)}
+    assert seepage.compose(leaks).attributes[["event", "time"]].isna().all(axis=None)

@@ -88,7 +88,7 @@ def _same(memory, files):
     for ask in (lambda found: found.attributes(), lambda found: found.examples(), lambda found: found.errors):
         expected, found = _table(memory, ask(one)), _table(files, ask(other))
         np.testing.assert_allclose(found, expected.loc[found.index, found.columns], rtol=1e-9, atol=0)
-    reasons, found = _table(memory, one.unclaimed()), _table(files, other.unclaimed())
+    reasons, found = _table(memory, one.not_assessed()), _table(files, other.not_assessed())
     assert (found == reasons.loc[found.index, found.columns]).all(axis=None)
     left = [
         {(each.inside, each.outside, frozenset(each.people), each.attributes, each.count) for each in all_of}
@@ -188,8 +188,8 @@ def test_somebody_of_large_leverage_is_looked_at_where_the_fits_are_without_them
 def test_a_part_of_large_patterns_stands_for_them_in_files_too(folder, monkeypatch):
     # Skewness of many people is that of every so manieth of them: the same ones.
     whole = _both(folder, FILTERS["one of the other"])[0].attributes
-    monkeypatch.setattr("seepage.others._patterns._MOST_CUBES", 1e5)
-    monkeypatch.setattr("seepage.others._patterns._LEAST_PEOPLE", 50)
+    monkeypatch.setattr("seepage.attackers._patterns._MOST_CUBES", 1e5)
+    monkeypatch.setattr("seepage.attackers._patterns._LEAST_PEOPLE", 50)
     monkeypatch.setattr("seepage.linear.printed._together._ROWS", 77)
     memory, files = _both(folder, FILTERS["one of the other"])
     assert not np.allclose(memory.attributes, whole, rtol=1e-7)
@@ -198,7 +198,7 @@ def test_a_part_of_large_patterns_stands_for_them_in_files_too(folder, monkeypat
 
 def test_added_noise_protects_people_in_files_as_in_memory(folder):
     filters = {"everybody": None, "without west": "site != 'west'"}
-    memory, files = _both(folder, filters, noise_scale=0.05, others_known=0, published=["coefficients"])
+    memory, files = _both(folder, filters, noise_scale=0.05, known_records=0, published=["coefficients"])
     assert not _same(memory, files)
 
 
@@ -234,7 +234,7 @@ def test_several_outputs_over_files_refuse_what_one_does(folder):
     for ask in (
         lambda: files.against("covariates").examples,
         lambda: files.success_rate("sick"),
-        lambda: files.joint(),
+        lambda: files.joint_information_loss(),
     ):
         with pytest.raises(UnansweredError, match=r"[Rr]ead the rows"):
             ask()

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
-from seepage._tops import tops_of_all
-from seepage.linear.spectra._wide import Wide, WideMatrix, products_of_pairs, search
+from seepage.linear.information._plain import tops_and_traces
 
 
 def _drawn(random, rows, k, outputs, label, sizes, flaw, balance=1.0):
@@ -55,12 +54,10 @@ def test_small_matrices(seed, k, outputs, label, sizes, flaw):
         return
     random = np.random.default_rng(seed)
     rho, within, s, e, q, jacobian = _drawn(random, 5, k, outputs, label, sizes, flaw)
-    pairs = products_of_pairs(rho)
-    top, trace = np.empty(5), np.empty(5)
-    tops_of_all(pairs, within, s, e, q, top, trace)
+    top, trace = tops_and_traces(within, rho, s, e, q)
     singular = np.linalg.svd(jacobian, compute_uv=False)
     # The terms of the Jacobian may cancel; their own size is the honest unit.
-    size = (np.abs(pairs).max() * np.abs(within).max(initial=0.0) + np.abs(s).max() ** 2 * np.abs(q).max()) * (k + 2)
+    size = (np.abs(rho).max() ** 2 * np.abs(within).max(initial=0.0) + np.abs(s).max() ** 2 * np.abs(q).max()) * (k + 2)
     np.testing.assert_allclose(top, singular[:, 0] ** 2, rtol=1e-10, atol=1e-13 * size)
     np.testing.assert_allclose(trace, (singular**2).sum(axis=1), rtol=1e-10, atol=1e-13 * size)
 
@@ -77,27 +74,10 @@ def test_small_matrices(seed, k, outputs, label, sizes, flaw):
 def test_wide_matrices_whichever_part_is_larger(seed, k, outputs, label, balance, flaw):
     random = np.random.default_rng(seed)
     rho, within, s, e, q, jacobian = _drawn(random, 4, k, outputs, label, (0.5, 0.0, 0.0), flaw, 10**balance)
-    wide = Wide.of(within, outputs)
-    top, trace = wide.tops(rho, s, e, q)
+    top, trace = tops_and_traces(within, rho, s, e, q)
     singular = np.linalg.svd(jacobian, compute_uv=False)
     np.testing.assert_allclose(top, singular[:, 0] ** 2, rtol=2e-10)
     np.testing.assert_allclose(trace, (singular**2).sum(axis=1), rtol=1e-9)
-    blocks = np.tensordot(products_of_pairs(rho), within, 1)
-    for row in range(4):
-        matrix = WideMatrix([(slice(0, k), slice(0, k), blocks[row])], s[row].T, e[row], q[row])
-        leading = np.einsum("c,jck->jk", rho[row], wide.leading)
-        caps = np.array(wide.kappa) * (rho[row] @ rho[row])
-        # Outside of the few directions no more is left than the cap, with the leading ones among them or without.
-        few, more = matrix.few(), np.zeros((s.shape[2], len(leading)))
-        more[:k] = leading.T
-        for held, cap in zip((np.column_stack([few, more]), few), caps, strict=True):
-            basis = np.linalg.qr(held)[0]
-            outside = np.eye(len(basis)) - basis @ basis.T
-            left = np.linalg.eigvalsh(outside @ (jacobian[row].T @ jacobian[row]) @ outside)[-1]
-            assert left <= cap * (1 + 1e-9) + 1e-13 * singular[row, 0] ** 2
-        if balance > 0 and flaw in ("none", "tied"):
-            # Where the few directions are most of it, nothing is decomposed.
-            np.testing.assert_allclose(search(matrix, leading, *caps), top[row], rtol=1e-10)
 
 
 @pytest.mark.parametrize("public", [True, False])

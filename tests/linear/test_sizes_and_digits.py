@@ -38,14 +38,14 @@ def test_where_a_design_fixes_the_arms_they_are_no_noise():
     person, model = 10, ONLY_AGE.fit(PEOPLE, Y)
     asked = {"published": ["coefficients"]}
     error = drawn(person)
-    known = seepage.measure(model, PEOPLE, Y, known_sizes=["arm"], **asked)
+    known = seepage.measure(model, PEOPLE, Y, known_group_sizes=["arm"], **asked)
     assert error * known.attributes["score"][person] == pytest.approx(1.0, abs=0.06)
     assert error * seepage.measure(model, PEOPLE, Y, **asked).attributes["score"][person] < 0.6
 
 
 def test_sizes_of_arms_are_printed_numbers():
-    found = seepage.measure(ONLY_AGE.fit(PEOPLE, Y), PEOPLE, Y, known_sizes=["arm"])
-    table = found.rounded().set_index("number")
+    found = seepage.measure(ONLY_AGE.fit(PEOPLE, Y), PEOPLE, Y, known_group_sizes=["arm"])
+    table = found.rounded_table().set_index("number")
     assert table.loc["number with b as arm", "value"] == (ARM == "b").sum()
     assert table.loc["number with b as arm", "step"] == 1.0
     assert "how many people have each arm" in found.information.assumptions[1].names["what"]
@@ -58,7 +58,7 @@ def test_a_private_arm_is_told_by_its_size_to_who_knows_all_covariates():
     model.fit(PEOPLE, Y)
     alone = {"published": ["coefficients"]}
     before = seepage.measure(model, PEOPLE, Y, **alone)
-    found = seepage.measure(model, PEOPLE, Y, known_sizes=["arm"], **alone)
+    found = seepage.measure(model, PEOPLE, Y, known_group_sizes=["arm"], **alone)
     assert np.isinf(found.against("covariates").information.distances("arm", None).farthest()).all()
     assert (found.success_rate("arm")["success_rate"] >= before.success_rate("arm")["success_rate"] - 1e-9).all()
     # A size moves with the numbers of the arm as it does from one arm to another, which are the square root of 2 apart.
@@ -68,8 +68,7 @@ def test_a_private_arm_is_told_by_its_size_to_who_knows_all_covariates():
     assert np.linalg.norm(place) == pytest.approx(np.sqrt(2))
     # With another arm the size is that of a release fitted with it.
     value = "b" if ARM[0] != "b" else "c"
-    redrawn = found.information.printed.redrawn(np.ones((1, N)), 0, "arm", [value])[0]
-    sizes = dict(zip(found.information.printed.names, redrawn, strict=True))
+    sizes = dict(zip(printed.names, printed.values + printed.changed(np.array([0]), "arm", value)[0], strict=True))
     other = np.append(ARM[1:], value)
     assert sizes["number with b as arm"] == (other == "b").sum()
     assert sizes["number with c as arm"] == (other == "c").sum()
@@ -78,12 +77,12 @@ def test_a_private_arm_is_told_by_its_size_to_who_knows_all_covariates():
 def test_columns_that_are_no_groups_are_refused():
     model = ONLY_AGE.fit(PEOPLE, Y)
     with pytest.raises(InputError, match="300 values among 300 people"):
-        seepage.measure(model, PEOPLE, Y, known_sizes=["age"])
+        seepage.measure(model, PEOPLE, Y, known_group_sizes=["age"])
     with pytest.raises(InputError, match=r"\['arm'\]"):
-        seepage.measure(model, PEOPLE, Y, known_sizes="arm")
+        seepage.measure(model, PEOPLE, Y, known_group_sizes="arm")
     codes = PEOPLE.assign(arm=np.arange(N) % 3)
     with pytest.raises(UnansweredError, match="Leave it out"):
-        seepage.measure(LinearRegression().fit(codes, Y), codes, Y, known_sizes=["arm"])
+        seepage.measure(LinearRegression().fit(codes, Y), codes, Y, known_group_sizes=["arm"])
 
 
 def written(digits):
@@ -113,7 +112,7 @@ def test_nothing_is_claimed_of_a_file_with_all_digits_and_the_way_out_is_named(t
     assert read.decimals >= 14
     found = seepage.measure(read, rows)
     assert np.isnan(found.attributes["age"]).all()
-    assert set(found.unclaimed()["age"]) == {"the printed digits say more than is unknown"}
+    assert set(found.not_assessed()["age"]) == {"the printed digits say more than is unknown"}
     assert "unless digits= says otherwise" in " ".join(str(found.by_attacker()).split())
     assert found.by_attacker().most is None
     assert np.isfinite(seepage.measure(read, rows, digits=2).attributes["age"]).mean() > 0.9

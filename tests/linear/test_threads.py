@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 import seepage
-from seepage.datasets import adult_features, complete_adult, load_adult
+from experiments.datasets import adult_features, complete_adult, load_adult
 from seepage.linear.rows import one_thread, threads_allowed
 
 

@@ -1,16 +1,16 @@
-"""Preprocessing that was fitted on the same rows is part of the fit: against the whole procedure's complex step."""
+"""Preprocessing that was fitted on the same rows is part of the fit."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from procedure import Procedure
+from procedures import Expected, procedure
 from scipy.linalg import eigh
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
@@ -19,148 +19,23 @@ import seepage
 ROWS, COLUMNS = 30, 4
 
 
-def _rows(random, *, lacking=False, columns=COLUMNS):
-    X = random.normal(size=(ROWS, columns)) * random.uniform(0.5, 3.0, columns) + random.normal(size=columns)
-    if lacking:
-        X[:7, 1] = np.nan
-        X[5:9, 2] = np.nan
-    return X
-
-
-def _one_hot(y):
-    return np.eye(int(y.max()) + 1)[y.astype(int)]
-
-
-def _setting(random, name):
-    """Return an unfitted estimator, labels, and the same as the procedure knows them."""
-    score = random.normal(size=ROWS)
-    if name == "ridge":
-        y, alpha = score * 2 + 1, random.uniform(0.1, 5.0)
-        return Ridge(alpha=alpha), y, y[:, None], {"loss": "squared", "penalty": alpha}
-    if name == "two outputs":
-        y = random.normal(size=(ROWS, 2))
-        return Ridge(alpha=2.0), y, y, {"loss": "squared", "penalty": 2.0}
-    if name == "logistic":
-        y = (score > 0).astype(int)
-        return (
-            LogisticRegression(C=0.5, tol=1e-10, max_iter=2000),
-            y,
-            y[:, None] * 1.0,
-            {"loss": "logistic", "penalty": 2.0},
-        )
-    if name == "liblinear":
-        y = (score > 0).astype(int)
-        model = LogisticRegression(C=0.5, tol=1e-10, solver="liblinear", max_iter=10_000)
-        return model, y, y[:, None] * 1.0, {"loss": "logistic", "penalty": 2.0, "intercept_penalty": 2.0}
-    if name == "softmax":
-        y = random.integers(0, 3, ROWS)
-        return LogisticRegression(C=0.5, tol=1e-10, max_iter=2000), y, _one_hot(y), {"loss": "softmax", "penalty": 2.0}
-    if name == "poisson":
-        y = random.poisson(2.0, ROWS) + 0.0
-        model = PoissonRegressor(alpha=0.1, tol=1e-10, solver="newton-cholesky", max_iter=1000)
-        return model, y, y[:, None], {"loss": "poisson", "penalty": 0.1 * ROWS}
-    y = random.gamma(2.0, 1.0, ROWS) + 0.1
-    model = GammaRegressor(alpha=0.1, tol=1e-10, solver="newton-cholesky", max_iter=1000)
-    return model, y, y[:, None], {"loss": "gamma", "penalty": 0.1 * ROWS}
-
-
-SETTINGS = ["ridge", "two outputs", "logistic", "liblinear", "softmax", "poisson", "gamma"]
-
-
-def _agree(leak, procedure, people=(0, 6, 8, 20), *, label=True):
-    examples = leak.information.examples()
-    attributes = leak.information.attributes()
-    for person in people:
-        expected = procedure.information(person, label=label)
-        values = np.linalg.eigvalsh(expected)
-        assert examples["eta"][person] == pytest.approx(np.sqrt(values[-1]), rel=1e-8)
-        assert examples["dfil"][person] == pytest.approx(np.sqrt(values.sum() / len(values)), rel=1e-8)
-        known = [c for c in range(procedure.rows.shape[1]) if not np.isnan(procedure.rows[person, c])]
-        for i, column in enumerate(known):
-            eta = list(attributes.values())[column][person]
-            assert eta == pytest.approx(np.sqrt(expected[i, i]), rel=1e-8)
-        if label:
-            top = np.linalg.eigvalsh(expected[len(known) :, len(known) :])[-1]
-            assert list(attributes.values())[-1][person] == pytest.approx(np.sqrt(top), rel=1e-8)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("lacking", [False, True], ids=["complete", "imputed"])
-@pytest.mark.parametrize("name", SETTINGS)
-def test_information_is_that_of_the_whole_procedure(name, lacking, seed):
-    random = np.random.default_rng([seed, lacking, SETTINGS.index(name)])
-    X = _rows(random, lacking=lacking)
-    estimator, y, labels, known = _setting(random, name)
-    with_mean, with_std = [(True, True), (True, False), (False, True), (True, True)][seed]
-    weights = None if seed < 2 or name in ("poisson", "gamma") else random.uniform(0.5, 2.0, ROWS)
-    scaler_weights = weights if seed == 3 else None
-    scaler = StandardScaler(with_mean=with_mean, with_std=with_std)
-    model = make_pipeline(SimpleImputer(), scaler, estimator) if lacking else make_pipeline(scaler, estimator)
-    own = model.steps[-1][0]
-    given = {} if weights is None else {f"{own}__sample_weight": weights}
-    if scaler_weights is not None:
-        given["standardscaler__sample_weight"] = scaler_weights
-    model.fit(X, y, **given)
-    scale = random.uniform(0.05, 3.0)
-    # Moves of a class's indicators that do not add up to zero are no label.
-    known_label = name == "softmax"
-    leak = seepage.measure(model, X, y, noise_scale=scale, sample_weight=weights, public_label=known_label)
-    procedure = Procedure(
-        X,
-        labels,
-        scaled=tuple(range(COLUMNS)),
-        weights=weights,
-        scaler_weights=scaler_weights,
-        with_mean=with_mean,
-        with_std=with_std,
-        noise=np.full((1, 1), scale**2),
-        **known,
-    )
-    _agree(leak, procedure, label=not known_label)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_noise_of_any_covariance_and_public_columns(seed):
-    random = np.random.default_rng(seed)
-    X = _rows(random, lacking=seed % 2 == 1)
-    name = ["ridge", "two outputs", "softmax"][seed % 3]
-    estimator, y, labels, known = _setting(random, name)
-    steps = [SimpleImputer(), StandardScaler()] if seed % 2 else [StandardScaler()]
-    model = make_pipeline(*steps, estimator).fit(X, y)
-    size = labels.shape[1] * (COLUMNS + 1)
-    mix = random.normal(size=(size, size))
-    covariance = mix @ mix.T / size + 0.2 * np.eye(size)
-    noise = seepage.release.GaussianNoise(covariance=covariance)
-    procedure = Procedure(X, labels, scaled=tuple(range(COLUMNS)), noise=covariance, **known)
-    leak = seepage.measure(model, X, y, noise_scale=noise, public_label=True)
-    _agree(leak, procedure, label=False)
-    part = seepage.measure(model, X, y, noise_scale=noise, public_label=True, attributes=["x0", "x3"])
-    for person in (0, 20):
-        expected = procedure.information(person)
-        held = [c for c in range(COLUMNS) if not np.isnan(X[person, c])]
-        at = np.ix_([held.index(0), held.index(3)], [held.index(0), held.index(3)])
-        assert part.information.examples()["eta"][person] == pytest.approx(
-            np.sqrt(np.linalg.eigvalsh(expected[at])[-1]), rel=1e-8
-        )
-    # Jointly, moves of several people's values add up: against the whole procedure moved in both at once.
-    people = np.isin(np.arange(ROWS), [9, 20])
-    expected = procedure.joint_information([9, 20])
-    assert leak.joint(people) == pytest.approx(np.sqrt(np.linalg.eigvalsh(expected)[-1]), rel=1e-8)
+def _rows(random, *, columns=COLUMNS):
+    return random.normal(size=(ROWS, columns)) * random.uniform(0.5, 3.0, columns) + random.normal(size=columns)
 
 
 def test_people_with_several_rows_move_the_scaler_with_all_of_them():
     random = np.random.default_rng(3)
     X = _rows(random)
-    estimator, y, labels, known = _setting(random, "logistic")
+    y, estimator = (random.normal(size=ROWS) > 0).astype(int), LogisticRegression(C=0.5, tol=1e-10, max_iter=2000)
     ids = np.arange(ROWS)
     ids[7] = ids[19] = 4
     leak = seepage.measure(make_pipeline(StandardScaler(), estimator).fit(X, y), X, y, noise_scale=0.4, ids=ids)
-    procedure = Procedure(X, labels, scaled=tuple(range(COLUMNS)), noise=np.full((1, 1), 0.16), **known)
-    expected = np.linalg.eigvalsh(procedure.joint_information([4, 7, 19], label=True))
+    expected = Expected(procedure(X, y[:, None] * 1.0, "logistic", 2.0, scaled=range(COLUMNS), noise=0.4))
     found = leak.information.examples()
     person = list(leak.people.ids).index(4)
-    assert found["eta"][person] == pytest.approx(np.sqrt(expected[-1]), rel=1e-8)
-    assert found["dfil"][person] == pytest.approx(np.sqrt(expected.mean()), rel=1e-8)
+    assert found["eta"][person] == pytest.approx(expected.joint([4, 7, 19]), rel=1e-8)
+    squares = (expected.roots[[4, 7, 19]] ** 2).sum() / (3 * (COLUMNS + 1))
+    assert found["dfil"][person] == pytest.approx(np.sqrt(squares), rel=1e-8)
 
 
 def _folded(model, X, y, scale, given):
@@ -179,44 +54,19 @@ def _folded(model, X, y, scale, given):
     return whole @ theta.ravel(), whole @ noise @ whole.T
 
 
-@pytest.mark.parametrize("scaled", [True, False], ids=["levels scaled", "levels beside the scaler"])
-@pytest.mark.parametrize("name", ["ridge", "two outputs", "logistic", "softmax", "poisson"])
-def test_categories_and_labels_are_those_of_the_whole_procedure(name, scaled):
-    random = np.random.default_rng([scaled, 7])
-    frame = pd.DataFrame(_rows(random, columns=2), columns=["age", "dose"])
-    frame["ward"] = random.choice(["east", "north", "south", "west"], ROWS)
-    frame.loc[:3, "ward"] = ["east", "north", "south", "west"]
-    estimator, y, labels, known = _setting(random, name)
-    numbers = StandardScaler() if not scaled else "passthrough"
-    encoder = make_column_transformer(
-        (OneHotEncoder(drop="first"), ["ward"]), (numbers, ["age", "dose"]), sparse_threshold=0
-    )
-    model = make_pipeline(encoder, *[StandardScaler()] * scaled, estimator).fit(frame, y)
-    leak = seepage.measure(model, frame, y, noise_scale=0.3, public_label=name == "softmax")
-    levels = pd.get_dummies(frame["ward"], drop_first=True, dtype=float)
-    rows = np.hstack([levels.to_numpy(), frame[["age", "dose"]].to_numpy()])
-    columns = tuple(range(5)) if scaled else (3, 4)
-    procedure = Procedure(rows, labels, scaled=columns, noise=np.full((1, 1), 0.09), **known)
-    for person in (0, 1, 5):
-        expected = procedure.information(person, label=name != "softmax")
-        of_ward = np.linalg.eigvalsh(expected[:3, :3])[-1]
-        assert leak.attributes["ward"][person] == pytest.approx(np.sqrt(of_ward), rel=1e-8)
-        for i, attribute in enumerate(["age", "dose"]):
-            assert leak.attributes[attribute][person] == pytest.approx(np.sqrt(expected[3 + i, 3 + i]), rel=1e-8)
-        if name != "softmax":
-            of_label = np.linalg.eigvalsh(expected[5:, 5:])[-1]
-            assert leak.attributes["label"][person] == pytest.approx(np.sqrt(of_label), rel=1e-8)
-
-
-@pytest.mark.parametrize("covariance", [False, True], ids=["white", "covariance"])
-@pytest.mark.parametrize("name", ["ridge", "two outputs", "logistic", "softmax", "poisson"])
-@pytest.mark.parametrize("encoded", [True, False], ids=["category", "number"])
+@pytest.mark.parametrize(
+    ("name", "encoded", "covariance"), [("ridge", True, False), ("softmax", True, True), ("poisson", False, True)]
+)
 def test_refits_go_through_the_scaler(name, encoded, covariance):
     random = np.random.default_rng([encoded, 5])
     frame = pd.DataFrame(_rows(random, columns=2), columns=["age", "dose"])
     frame["ward"] = random.choice(["north", "south", "west"], ROWS, p=[0.6, 0.3, 0.1])
     frame.loc[:2, "ward"] = ["north", "south", "west"]
-    estimator, y, labels, _ = _setting(random, name)
+    estimator, y = {
+        "ridge": (Ridge(alpha=2.0), random.normal(size=ROWS)),
+        "softmax": (LogisticRegression(C=0.5, tol=1e-10, max_iter=2000), random.integers(0, 3, ROWS)),
+        "poisson": (PoissonRegressor(alpha=0.1, tol=1e-10, solver="newton-cholesky"), random.poisson(2.0, ROWS)),
+    }[name]
     encoder = make_column_transformer(
         (OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough", sparse_threshold=0
     )
@@ -224,7 +74,7 @@ def test_refits_go_through_the_scaler(name, encoded, covariance):
     weights = random.uniform(0.5, 2.0, ROWS)
     given = {"standardscaler__sample_weight": weights, f"{model.steps[-1][0]}__sample_weight": weights}
     model.fit(frame, y, **given)
-    size = labels.shape[1] * 5
+    size = 15 if name == "softmax" else 5
     mix = random.normal(size=(size, size))
     scale = 0.3 * (mix @ mix.T / size + 0.5 * np.eye(size)) if covariance else 0.09
     noise = seepage.release.GaussianNoise(covariance=scale) if covariance else 0.3
@@ -297,7 +147,9 @@ def test_files_and_memory_say_the_same(tmp_path):
         np.testing.assert_allclose(stored[0][name], here.examples[name], rtol=1e-9)
     for name in here.information.attribute_names:
         np.testing.assert_allclose(stored[1][name], here.attributes[name], rtol=1e-9)
-    assert there.joint({"ward": "north"}) == pytest.approx(here.joint(frame["ward"] == "north"), rel=1e-9)
+    assert there.joint_information_loss({"ward": "north"}) == pytest.approx(
+        here.joint_information_loss(frame["ward"] == "north"), rel=1e-9
+    )
     for targets in ({"eta": 5.0}, {"error_floor": {"age": 0.5}}):
         one, two = (seepage.calibrate(leak, **targets, exact=True, shape="isotropic").scale for leak in (here, there))
         assert one == pytest.approx(two, rel=1e-8)
@@ -305,16 +157,13 @@ def test_files_and_memory_say_the_same(tmp_path):
 
 def test_constants_of_other_rows_and_steps_declared_so_are_public():
     random = np.random.default_rng(2)
-    X, others = _rows(random), _rows(random)
-    estimator, y, labels, known = _setting(random, "ridge")
+    X, others, y, estimator = _rows(random), _rows(random), random.normal(size=ROWS), Ridge(alpha=2.0)
     scaler = StandardScaler().fit(others)
     estimator.fit(scaler.transform(X), y)
     model = Pipeline([("standardscaler", scaler), ("ridge", estimator)])
     public = seepage.measure(model, X, y, noise_scale=0.2)
-    fixed = Procedure((X - scaler.mean_) / scaler.scale_, labels, scaled=(), noise=np.full((1, 1), 0.04), **known)
-    for column in range(COLUMNS):
-        eta = np.sqrt(fixed.information(3)[column, column]) / scaler.scale_[column]
-        assert public.attributes[f"x{column}"][3] == pytest.approx(eta, rel=1e-9)
+    fixed = procedure(X, y[:, None], "squared", 2.0, features=lambda z: (z - scaler.mean_) / scaler.scale_, noise=0.2)
+    Expected(fixed).agrees(public, rtol=1e-9)
     (said,) = (one for one in public.information.assumptions if one.kind == "preprocessing")
     assert said.names == {"what": "the means and standard deviations of x0, x1, x2, x3"}
     fitted = make_pipeline(StandardScaler(), Ridge(1.0)).fit(X, y)
@@ -369,17 +218,14 @@ def test_constants_of_nearly_these_rows_are_refused_until_they_are_declared():
 def test_what_other_scalers_do_after_and_before_is_counted():
     """Standardized, then divided by the largest: the noise of the folded model follows the first alone."""
     random = np.random.default_rng(9)
-    X = _rows(random)
-    estimator, y, labels, known = _setting(random, "ridge")
+    X, y, estimator = _rows(random), random.normal(size=ROWS), Ridge(alpha=2.0)
     largest = MaxAbsScaler().fit(StandardScaler().fit_transform(X)).scale_
     model = make_pipeline(MinMaxScaler((3, 7)), StandardScaler(), MaxAbsScaler(), estimator).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=0.2, public_label=True)
     # With u = z / largest the penalty and the noise are those of a plain scaler, column by column.
-    diagonal = np.append(1 / largest, 1.0)
-    noise, penalties = 0.04 * np.diag(diagonal**2), known["penalty"] * largest**2
-    scaled = tuple(range(COLUMNS))
-    procedure = Procedure(X, labels, scaled=scaled, noise=noise, penalties=penalties, **known)
-    _agree(leak, procedure, label=False)
+    noise, penalty = 0.04 * np.diag(np.append(largest**-2, 1.0)), np.append(2.0 * largest**2, 0.0)
+    expected = procedure(X, y[:, None], "squared", penalty, scaled=range(COLUMNS), noise=noise)
+    Expected(expected, label=False).agrees(leak)
 
 
 def test_many_values_are_searched_as_few_are_decomposed():

@@ -95,6 +95,7 @@ FILTERS = {
     "site == north": PEOPLE["site"] == "north",
     "site == 'south' and age < 40 or site == west": (PEOPLE["site"] == "west")
     | ((PEOPLE["site"] == "south") & (PEOPLE["age"] < 40)),
+    "site != north or age < 30": (PEOPLE["site"] != "north") | (PEOPLE["age"] < 30),
     "smokes == true": PEOPLE["smokes"] == True,  # noqa: E712
     "smokes != true": PEOPLE["smokes"] == False,  # noqa: E712
     "income > 30": PEOPLE["income"] > 30,
@@ -159,6 +160,9 @@ def test_rows_that_a_filter_keeps_are_fitted(folder):
         ("age >= old", "which is none"),
         ("age >= 50 & dose < 2", "column of numbers"),
         ("(age >= 50)", "brackets"),
+        ("__import__('os').system('true') == 1", "brackets"),
+        ("age = 3", "compared by =="),
+        ("age", "no comparison"),
         (3, "filter in words"),
     ],
 )

@@ -27,10 +27,10 @@ def leak():
 
 
 def test_without_noise_the_answer_is_normal_and_prints_a_table_by_attacker(leak):
-    assert leak.assurance == "normal"
+    assert leak.assurance == "approximate"
     text = str(leak)
     assert max(map(len, text.splitlines())) <= 80
-    for attacker in ("nobody", "registry", "half", "everybody else"):
+    for attacker in ("population", "covariates", "half", "all other records"):
         assert attacker in text
     assert "no bound" in text
     assert "residual degrees of freedom: 437" in text
@@ -68,17 +68,17 @@ def test_what_nothing_protects_is_told_before_any_condition():
 def test_added_noise_and_other_people_count_together():
     model = LinearRegression().fit(SMALL, Y)
     alone = seepage.measure(model, SMALL, Y, published=["coefficients"])
-    noisy = seepage.measure(model, SMALL, Y, published=["coefficients"], noise_scale=0.5, others_known=0)
+    noisy = seepage.measure(model, SMALL, Y, published=["coefficients"], noise_scale=0.5, known_records=0)
     exact = seepage.measure(model, SMALL, Y, noise_scale=0.5)
     assert (noisy.attributes["age"] < alone.attributes["age"]).all()
     assert (noisy.attributes["age"] < exact.attributes["age"]).all()
-    tiny = seepage.measure(model, SMALL, Y, published=["coefficients"], noise_scale=1e-9, others_known=0)
+    tiny = seepage.measure(model, SMALL, Y, published=["coefficients"], noise_scale=1e-9, known_records=0)
     np.testing.assert_allclose(tiny.attributes["age"], alone.attributes["age"], rtol=1e-6)
 
 
 def test_noise_with_everybody_known_is_as_before():
     model = LinearRegression().fit(SMALL, Y)
-    one = seepage.measure(model, SMALL, Y, noise_scale=0.5, others_known="all")
+    one = seepage.measure(model, SMALL, Y, noise_scale=0.5, known_records="all")
     two = seepage.measure(model, SMALL, Y, noise_scale=0.5)
     assert one.assurance == "exact"
     np.testing.assert_array_equal(one.attributes, two.attributes)
@@ -97,20 +97,20 @@ def test_somebody_alone_with_a_level_is_told():
     assert found.error_floor().loc[5, "age"] == 0
     assert "Nothing protects age of 1 person" in str(found)
     # Of the others nothing is claimed: one person is too few to hide anybody with the level.
-    assert found.unclaimed().loc[7, "age"] == "too few unknown people with one value"
+    assert found.not_assessed().loc[7, "age"] == "too few unknown people with one value"
 
 
 def test_sixteen_digits_leave_nothing_to_claim(leak):
     # Twelve digits of a few numbers are less than all that is unknown; sixteen were never rounded.
     for digits, why in (("12 significant", ""), ("16 significant", "the printed digits say more than is unknown")):
         found = seepage.measure(LinearRegression().fit(SMALL, Y), SMALL, Y, digits=digits)
-        assert (found.unclaimed()["age"] == why).all()
+        assert (found.not_assessed()["age"] == why).all()
     rows = pd.DataFrame({"a": (np.arange(60) % 2).astype(float), "b": (np.arange(60) % 3).astype(float)})
     yes = pd.Series((np.arange(60) % 5 < 2).astype(int), name="yes")
     model = LogisticRegression(C=10.0, tol=1e-12, max_iter=10_000).fit(rows, yes)
-    assert (seepage.measure(model, rows, yes).unclaimed()["a"] == "").all()
+    assert (seepage.measure(model, rows, yes).not_assessed()["a"] == "").all()
     exact = seepage.measure(model, rows, yes, digits="12 significant")
-    assert (exact.unclaimed()["a"] == "the printed digits say more than is unknown").all()
+    assert (exact.not_assessed()["a"] == "the printed digits say more than is unknown").all()
 
 
 @pytest.mark.parametrize(
@@ -140,17 +140,17 @@ def test_outcomes_of_families_are_not_modeled(leak):
     found = seepage.measure(model, SMALL, Y, clusters=np.arange(442) // 2)
     with pytest.raises(UnansweredError, match="covariates"):
         found.against("covariates").attributes  # noqa: B018
-    assert "registry" not in str(found)
+    assert "covariates" not in str(found)
 
 
 def test_what_everybody_may_know_is_no_choice_of_the_rows():
     model = make_pipeline(MinMaxScaler(), Ridge()).fit(SMALL, Y)
-    assert seepage.measure(model, SMALL, Y, public_preprocessing=["minmaxscaler"]).assurance == "normal"
+    assert seepage.measure(model, SMALL, Y, public_preprocessing=["minmaxscaler"]).assurance == "approximate"
 
 
 def test_weights_that_may_stand_for_several_people_are_refused():
     weights = np.where(SMALL["sex"] == 1, 2, 1)
-    with pytest.raises(InputError, match="whole numbers above 1"):
+    with pytest.raises(InputError, match="may be counts of people"):
         seepage.measure(LinearRegression().fit(SMALL, Y, weights), SMALL, Y, sample_weight=weights)
 
 
@@ -158,7 +158,7 @@ def test_who_asks_for_a_bound_is_refused(leak, tmp_path):
     exact = seepage.measure(LinearRegression().fit(SMALL, Y), SMALL, Y, noise_scale=1.0)
     ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=secrets.token_bytes(32), eta=1.0)
     for ask in (
-        lambda: leak.translation(),
+        lambda: leak.privacy_measures(),
         lambda: seepage.calibrate(leak, error_floor={"age": 5.0}, shape="isotropic").scale,
         lambda: seepage.compose([exact, leak]),
         lambda: seepage.Report.of(leak, "internal"),
@@ -179,7 +179,7 @@ def test_a_statement_is_no_certificate(leak, tmp_path):
 
 
 def test_others_needed_at_random_and_chosen_stand_side_by_side(leak):
-    found = leak.others_needed(error_floor={"age": 11.0})
+    found = leak.records_needed(error_floor={"age": 11.0})
     assert list(found.columns) == ["age, random", "age, chosen"]
     assert (found["age, chosen"] <= found["age, random"]).all()
     # With so many known at random the guess is that bad, and with more nothing is claimed or it is better.
@@ -209,7 +209,7 @@ def test_people_with_several_rows_are_left_out_with_all_of_them():
 
 
 def test_the_rounded_table_has_the_digits_that_were_counted(leak):
-    table = leak.rounded()
+    table = leak.rounded_table()
     assert np.allclose(table["value"] / table["step"], np.round(table["value"] / table["step"]))
     ratio = table["step"] / leak.information.printed.sampling
     assert ((ratio >= 0.1 - 1e-9) & (ratio <= 0.25 + 1e-9)).all()
@@ -217,14 +217,14 @@ def test_the_rounded_table_has_the_digits_that_were_counted(leak):
 
 @pytest.mark.parametrize("known", [-1, 442, 1.0, "some", True])
 def test_what_an_attacker_holds_must_make_sense(leak, known):
-    with pytest.raises(InputError, match="others_known"):
+    with pytest.raises(InputError, match="known_records"):
         leak.against(known)
 
 
 def test_of_gamma_outcomes_nothing_is_said_to_who_knows_all_covariates():
     cost = np.exp(0.01 * SMALL["bmi"]) * np.random.default_rng(0).gamma(3.0, 1.0, len(SMALL))
     found = seepage.measure(GammaRegressor(alpha=0, tol=1e-12, max_iter=10_000).fit(SMALL, cost), SMALL, cost)
-    assert "registry" not in str(found)
+    assert "covariates" not in str(found)
     with pytest.raises(UnansweredError, match="how its outcome scatters"):
         found.against("covariates").attributes  # noqa: B018
 
@@ -251,7 +251,7 @@ def test_a_category_of_people_with_several_rows_is_told_as_often_as_first_order_
     assert len(other.success_rate("sex")) == 199
 
 
-@pytest.mark.parametrize("beside", [{"digits": 3}, {"clusters": np.arange(442)}, {"known_sizes": ["sex"]}])
+@pytest.mark.parametrize("beside", [{"digits": 3}, {"clusters": np.arange(442)}, {"known_group_sizes": ["sex"]}])
 def test_what_is_about_others_is_refused_where_everybody_else_is_known(beside):
-    with pytest.raises(InputError, match="or say others_known="):
+    with pytest.raises(InputError, match="or say known_records="):
         seepage.measure(LinearRegression().fit(SMALL, Y), SMALL, Y, noise_scale=1.0, **beside)

@@ -73,8 +73,8 @@ def test_files_say_what_memory_does(kind, published, tmp_path):
         same(one.examples(), other.examples())
         same(one.attributes(), other.attributes())
         same(one.errors, other.errors)
-        for name, reasons in one.unclaimed().items():
-            assert list(reasons) == list(other.unclaimed()[name])
+        for name, reasons in one.not_assessed().items():
+            assert list(reasons) == list(other.not_assessed()[name])
     assert np.isfinite(memory.against(0).information.examples()["eta"]).any()
     one, other = memory.information.printed, files.information.printed
     np.testing.assert_allclose(other.values, one.values, rtol=1e-10)
@@ -86,7 +86,7 @@ def test_files_say_what_memory_does(kind, published, tmp_path):
 
 @pytest.mark.parametrize("kind", ["squares", "ridge", "logistic", "poisson", "scaled"])
 def test_whoever_knows_all_covariates_is_answered_as_in_memory(kind, tmp_path):
-    memory, files = both(kind, tmp_path, others_known="covariates", numbers=["arm"], published=["coefficients"])
+    memory, files = both(kind, tmp_path, known_records="covariates", numbers=["arm"], published=["coefficients"])
     one, other = memory.information, files.information
     same(one.attributes(), other.attributes())
     same(one.examples(), other.examples())
@@ -97,7 +97,7 @@ def test_whoever_knows_all_covariates_is_answered_as_in_memory(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["gamma", "three classes"])
 def test_outcomes_whose_scatter_is_not_known_are_refused_as_in_memory(kind, tmp_path):
-    memory, files = both(kind, tmp_path, others_known="covariates", numbers=["arm"])
+    memory, files = both(kind, tmp_path, known_records="covariates", numbers=["arm"])
     for leak in (memory, files):
         with pytest.raises(UnansweredError, match="how its outcome scatters"):
             _ = leak.examples
@@ -106,7 +106,7 @@ def test_outcomes_whose_scatter_is_not_known_are_refused_as_in_memory(kind, tmp_
 @pytest.mark.parametrize("known", [0, 600, "covariates"])
 @pytest.mark.parametrize(("kind", "attribute"), [("logistic", "y"), ("logistic", "arm"), ("squares", "arm")])
 def test_success_rates_in_files_are_those_in_memory(kind, attribute, known, tmp_path):
-    memory, files = both(kind, tmp_path, others_known=known, leverage=30.0)
+    memory, files = both(kind, tmp_path, known_records=known, leverage=30.0)
     one, other = (leak.success_rate(attribute, values=[0, 1]) for leak in (memory, files))
     rates = np.asarray(one["success_rate"], float)
     np.testing.assert_allclose(np.asarray(other["success_rate"], float), rates, rtol=1e-9)
@@ -145,7 +145,7 @@ def test_the_table_by_attacker_is_the_same(tmp_path):
     for a, b in zip(one.columns, other.columns, strict=True):
         assert a.reason == b.reason
         for name, cell in a.cells.items():
-            rtol = CANCELED if a.name == "all" else 1e-10
+            rtol = CANCELED if a.name == "all records" else 1e-10
             np.testing.assert_allclose(b.cells[name].values, cell.values, rtol=rtol)
             assert b.cells[name].claimed == cell.claimed
     assert one.most == other.most
@@ -155,8 +155,8 @@ def test_the_table_by_attacker_is_the_same(tmp_path):
 def test_what_is_not_answered_over_files_names_the_way_out(tmp_path):
     _, files = both("logistic", tmp_path)
     for ask in (
-        lambda: files.others_needed(error_floor={"age": 0.5}),
-        lambda: files.joint(),
+        lambda: files.records_needed(error_floor={"age": 0.5}),
+        lambda: files.joint_information_loss(),
     ):
         with pytest.raises(UnansweredError, match=r"seepage\.measure\(model, frame, y"):
             ask()

@@ -67,7 +67,7 @@ def test_an_attacker_with_a_prior_is_at_the_van_trees_floor(leak, share):
     bound = leak.error_floor(prior={"x0": prior**2})["x0"][person]
     assert error == pytest.approx(bound, rel=0.05)
     assert error > bound * (1 - 4 / np.sqrt(2 * DRAWS))
-    left = leak.variance_left(prior={"x0": prior**2})["x0"][person]
+    left = leak.remaining_variance(prior={"x0": prior**2})["x0"][person]
     assert left == pytest.approx((bound / prior) ** 2)
 
 

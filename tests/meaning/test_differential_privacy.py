@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
 from seepage import meaning
-from seepage.datasets import load_mnist
 
 
 def test_the_renyi_epsilon_is_the_divergence_of_two_gaussians():
@@ -49,35 +48,6 @@ def test_replacing_a_record_never_moves_the_parameters_further_than_the_sensitiv
         assert np.linalg.norm(model.fit(other, labels).coef_ - base) <= sensitivity
 
 
-@pytest.mark.usefixtures("data_home")
-def test_guo_2022_section_7_on_mnist():
-    train, test = load_mnist(digits=(0, 1)), load_mnist(digits=(0, 1), subset="test")
-    X, y = train.data, train.target
-    penalty = noise = 1e-2
-    model = LogisticRegression(C=1 / (penalty * len(y)), fit_intercept=False, tol=1e-6).fit(X, y)
-    assert model.score(test.data, test.target) >= 0.999
-    leak = seepage.measure(model, X, y, noise_scale=noise, public_label=True)
-    floor = 1 / leak.information.examples()["dfil"] ** 2
-    # "MSE = 1 is perfect privacy" is generous: guessing the mean image already has an error of 0.063, and no image's
-    # floor is below it, so the release adds nothing to a blind guess of any pixel.
-    blind = X.var(axis=0).mean()
-    assert blind == pytest.approx(0.063, abs=0.002)
-    assert floor.min() > blind
-
-    unit = meaning.output_perturbation(sensitivity=2 / (len(y) * penalty), noise_scale=noise, delta=1e-5)
-    assert unit.renyi == pytest.approx(2.49, abs=0.01)  # the paper's 1.58 is its root
-    assert np.sqrt(unit.renyi) == pytest.approx(1.58, abs=0.01)
-    # The inputs are not of norm 1: their true norms make the bound vacuous.
-    honest = leak.information.guarantee(1e-5, None)
-    assert honest.renyi == pytest.approx(unit.renyi * np.linalg.norm(X, axis=1).max() ** 2, rel=1e-9)
-    assert meaning.reconstruction_floor(honest.renyi, [1.0] * 784) < 1e-50
-    table = leak.translation(interval={f"x{i}": (0.0, 1.0) for i in range(784)}).set_index(["quantity", "of"])
-    assert table.loc[("Renyi epsilon, order 2", "everybody"), "value"] == pytest.approx(honest.renyi)
-    assert "largest in the data" in table.loc[("Renyi epsilon, order 2", "everybody"), "assumes"]
-    assert table.loc[("reconstruction MSE floor", "everybody"), "value"] < 1e-50
-    print(f"1/dFIL^2, quantiles 0, 5, 50, 95, 100%: {np.quantile(floor, [0, 0.05, 0.5, 0.95, 1])}")
-
-
 def test_where_differential_privacy_promises_nothing_the_reason_is_given():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(30, 2)), random.normal(size=30)
@@ -87,11 +57,11 @@ def test_where_differential_privacy_promises_nothing_the_reason_is_given():
     with_intercept = seepage.measure(LogisticRegression().fit(X, y > 0), X, y > 0, noise_scale=1.0)
     with pytest.raises(seepage.errors.UnansweredError, match="intercept"):
         with_intercept.information.guarantee(1e-5, None)
-    assert "no guarantee" in set(squared.translation()["meaning"])
+    assert "no guarantee" in set(squared.privacy_measures()["meaning"])
     model = LogisticRegression(fit_intercept=False).fit(X, y > 0)
     leak = seepage.measure(model, X, y > 0, noise_scale=1.0)
     with pytest.raises(seepage.errors.InputError, match="has norm"):
-        leak.translation(input_norm=0.1)
+        leak.privacy_measures(input_norm=0.1)
 
 
 @pytest.mark.parametrize("delta", [0, 1, 2, -1e-5, np.nan])
@@ -101,7 +71,7 @@ def test_a_delta_that_is_no_probability_is_refused(delta):
     bounded = seepage.measure(LogisticRegression(fit_intercept=False).fit(X, y > 0), X, y > 0, noise_scale=1.0)
     for leak in (bounded, seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0), seepage.compose([bounded])):
         with pytest.raises(seepage.errors.InputError, match="above 0 and below 1"):
-            leak.translation(delta=delta)
+            leak.privacy_measures(delta=delta)
     with pytest.raises(seepage.errors.InputError, match="above 0 and below 1"):
         meaning.gaussian_epsilon(0.0, delta)
 

@@ -22,7 +22,7 @@ def test_three_sentences(name: str) -> None:
 
 
 def test_what_people_ask_about_is_there() -> None:
-    asked = {"eta", "dfil", "error_floor", "success_rate", "joint", "noise_scale", "variance_left", "epsilon"}
+    asked = {"eta", "dfil", "error_floor", "success_rate", "joint", "noise_scale", "remaining_variance", "epsilon"}
     assert asked | {"susceptibility"} <= set(TERMS)
     assert name_of("Error Floor") == "error_floor"
     assert name_of("nothing") is None

@@ -50,7 +50,7 @@ def _leak(labels: np.ndarray, times: float) -> seepage.Leakage:
 def test_the_floor_with_the_data_is_the_error_of_the_best_guess_however_values_are_spread(spread, times):
     values = SPREADS[spread]
     leak = _leak(values, times)
-    floors, left = leak.error_floor(prior="data")["label"], leak.variance_left()["label"]
+    floors, left = leak.error_floor(prior="data")["label"], leak.remaining_variance()["label"]
     eta = leak.attributes["label"].to_numpy()
     simulation = np.random.default_rng(1)
     for person in np.argsort(eta)[[0, N // 2, -1]]:
@@ -154,7 +154,7 @@ def test_a_release_that_tells_rare_large_values_is_not_said_to_say_nothing():
     model = Ridge().fit(features, labels)
     leak = seepage.measure(model, features, labels, noise_scale=1.0, attributes=["gain"], public_label=True)
     deviation = gain.std()
-    # The most exposed person's floor is eleven times what a blind guess is off by.
+    # The most exposed person's floor is eleven times what a baseline guess is off by.
     scale = float(11 * deviation * leak.attributes["gain"].max())
     leak = seepage.measure(model, features, labels, noise_scale=scale, attributes=["gain"], public_label=True)
     eta = leak.attributes["gain"].to_numpy()
@@ -163,5 +163,5 @@ def test_a_release_that_tells_rare_large_values_is_not_said_to_say_nothing():
     (line,) = [line for line in leak.summary().splitlines() if line.startswith("gain ")]
     assert not line.endswith("says nothing")
     (entry,) = seepage.Report.of(leak, "internal").document.numbers
-    assert entry.floors[-1].variance_left.value == pytest.approx(left, abs=0.011)
-    assert leak.variance_left()["gain"].min() == pytest.approx(left, rel=1e-3)
+    assert entry.floors[-1].remaining_variance.value == pytest.approx(left, abs=0.011)
+    assert leak.remaining_variance()["gain"].min() == pytest.approx(left, rel=1e-3)

@@ -106,12 +106,12 @@ def test_a_policy_judges_labels_and_names_them_where_it_has_no_target():
     leak = trained(x, y, rate=0.3)[0].leakage()
     most = float(leak.success_rate("label")["success_rate"].max())
     assert 0.51 < most < 0.99
-    assert not seepage.Policy(success_rate={"label": most + 1e-3}, eta=1e9).shortfalls(leak)
+    assert not seepage.Policy(success_rate={"label": most + 1e-3}, eta=1e9).violations(leak)
     strict = seepage.Policy(success_rate={"label": 0.5 + (most - 0.5) / 2})
-    ((target, factor),) = strict.shortfalls(leak).items()
+    ((target, factor),) = strict.violations(leak).items()
     assert target.attribute == "label"
     assert factor > 1
-    assert "label" in seepage.Policy(eta=1e9).untargeted(leak).attributes
+    assert "label" in seepage.Policy(eta=1e9).attributes_without_target(leak).attributes
     said = " ".join(leak.assumptions)
     assert "The label is a category" in said
     assert "How often label can be told" in said

@@ -76,14 +76,6 @@ def test_losses(name):
     Watched(Perceptron, TensorDataset(X, target), loss, epochs=2, **options).train().check(differences.plain(function))
 
 
-@pytest.mark.parametrize(
-    "loss", [nn.CrossEntropyLoss(weight=WEIGHT), nn.CrossEntropyLoss(ignore_index=2)], ids=["weights", "ignored"]
-)
-def test_a_mean_over_the_batch_that_is_nobody_s_is_refused(loss):
-    with pytest.raises(seepage.errors.InputError, match="what one adds depends on the others"):
-        Watched(Perceptron, DATA, loss).train()
-
-
 def test_a_weighted_mean_that_the_accountant_was_not_told_of_is_refused():
     with pytest.raises(seepage.errors.InputError, match="weighted mean over the batch"):
         Watched(Perceptron, DATA, nn.CrossEntropyLoss(weight=WEIGHT), told=LOSS).train()

@@ -102,19 +102,6 @@ def test_squared_input_sensitivities_add_up_to_the_trace_of_the_accountant(name)
         assert found["standard_error"].isna().all()
 
 
-def test_with_one_input_value_they_add_up_to_the_accountant_s_trace_exactly():
-    # A random sign is then the only direction there is: the accountant has nothing to estimate.
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(1, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
-    x, y = torch.randn(8, 1, dtype=torch.float64), torch.arange(8) % 3
-    noise_scale, bound = 2.0, 1e6  # never clipped
-    accountant = observed(model, nn.CrossEntropyLoss(), x, y, noise=noise_scale / bound, bound=bound, rate=None)
-    for i, trace in enumerate(accountant.information().traces[:, 0]):
-        some = slice(i, i + 1)
-        found = layer_sensitivity(model, nn.CrossEntropyLoss(), x[some], y[some], wrt="input", normalized=False)
-        assert float((found["sensitivity"] ** 2).sum()) / noise_scale**2 == pytest.approx(trace, rel=1e-8)
-
-
 def test_random_directions_agree_with_all_of_them():
     model, x, y = build("conv2d", 60)
     for norm, tolerance in (("fro", 0.05), ("l1", 0.05)):

@@ -7,6 +7,7 @@ import explicit
 import numpy as np
 import pytest
 import torch
+from opacus import PrivacyEngine
 from runs import IMAGES, LABELS, OPTIONS, PEOPLE, Run, network
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
@@ -14,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import seepage
 from seepage.network import PoissonSampler
+from seepage.network._amplification import replacement_divergence
 from seepage.network._clipping import SmoothClipping
 
 MODES = ["hooks", "functorch", "ghost"]
@@ -113,7 +115,6 @@ def test_credit_for_sampling_is_given_to_recognized_poisson_sampling_only():
 def test_a_generator_of_the_user_s_earns_no_secrecy():
     model = network()
     accountant = seepage.network.FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(PEOPLE), label="public")
-    from opacus import PrivacyEngine
 
     generator = torch.Generator().manual_seed(3)
     loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10, generator=generator)
@@ -179,7 +180,6 @@ def test_the_cost_is_said_at_the_start(capsys):
 def test_a_target_epsilon_chooses_the_noise():
     model = network()
     accountant = seepage.network.FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(PEOPLE), label="public")
-    from opacus import PrivacyEngine
 
     _, optimizer, _ = accountant.attach(
         PrivacyEngine(accountant="rdp"),
@@ -208,7 +208,7 @@ def test_the_guarantee_beside_it_is_opacus_s_own(clipping):
 
 def test_the_renyi_bound_is_that_of_replacing_a_record():
     accountant = Run("hooks").train().accountant
-    epsilon = 8 * seepage.network.replacement_divergence(0.25, 0.8)
+    epsilon = 8 * replacement_divergence(0.25, 0.8)
     assert accountant.renyi_epsilon() == pytest.approx(epsilon, rel=1e-9)
     assert accountant.renyi_floor(value_range=2.0) == pytest.approx(1 / (np.exp(epsilon) - 1))
 
@@ -272,3 +272,27 @@ def test_only_a_network_that_is_being_trained_is_visited_early():
     assert run.accountant._run.visiting.moment != visited
     run.accountant.detach()
     assert not run.model._forward_pre_hooks
+
+
+def test_ghost_mode_trains_with_the_loss_of_the_accountant():
+    """Of outputs in a column as well, where Opacus by itself would mix the people of a batch."""
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(8, 3), torch.randn(8, 1))
+    trained = []
+    for mode in ("hooks", "ghost"):
+        torch.manual_seed(1)
+        model, loss = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), nn.MSELoss()
+        accountant = seepage.network.FisherAccountant(model, loss, ids=range(8), label="public", seed=0)
+        module, optimizer, *criterion, loader = accountant.attach(
+            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), epochs=1,
+            data_loader=DataLoader(data, batch_size=8), noise_multiplier=0.1, max_grad_norm=0.3,
+            grad_sample_mode=mode, poisson_sampling=False,
+        )  # fmt: skip
+        torch.manual_seed(2)
+        for x, y in loader:
+            optimizer.zero_grad()
+            (criterion or [loss])[0](module(x), y).backward()
+            optimizer.step()
+        assert (accountant.leakage().examples["dfil"] > 0).all()
+        trained.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    torch.testing.assert_close(*trained)

@@ -38,20 +38,20 @@ def test_every_floor_has_the_spread_of_the_data_beside_it():
 
 def test_the_share_of_variance_that_is_left_has_a_column_for_each_group():
     leak = accounted(inputs=X[:, :2], groups={"a": [0], "b": [1]})
-    left = leak.variance_left()
+    left = leak.remaining_variance()
     assert list(left) == ["a", "b"]
     assert ((left > 0) & (left <= 1)).all(axis=None)
     floor = leak.error_floor(prior="data")
     for i, name in enumerate("ab"):
         np.testing.assert_allclose(floor[name] ** 2, left[name] * float(X[:, i].var(correction=0)), rtol=1e-2)
-    assert "blind guess" in str(leak.summary())
+    assert "baseline" in str(leak.summary())
 
 
 def test_of_several_values_each_counts_and_constants_do_not():
     leak = accounted(groups={"all three": [0, 1, 2]})
     assert len(leak.information.spreads("all three")) == 2
     assert len(leak.information.variances()["all three"]) == 2
-    assert list(leak.variance_left()) == ["all three"]
+    assert list(leak.remaining_variance()) == ["all three"]
 
 
 def test_a_private_label_that_is_a_number_has_a_spread_too():
@@ -64,7 +64,7 @@ def test_a_private_label_that_is_a_number_has_a_spread_too():
         groups={"a": [0], "b": [1]},
         label="private",
     )
-    assert list(leak.variance_left()) == ["a", "b", "label"]
+    assert list(leak.remaining_variance()) == ["a", "b", "label"]
     assert leak.information.variances()["label"] == pytest.approx(float(y.var(correction=0)), rel=1e-2)
 
 
@@ -83,13 +83,13 @@ def test_people_and_labels_of_one_number_are_vectors_or_columns():
     settings = {"loss": nn.MSELoss(), "groups": {"age": [0]}, "label": "private"}
     vector = accounted(inputs=x, labels=y, model=Vector(), **settings)
     column = accounted(inputs=x[:, None], labels=y[:, None], model=nn.Linear(1, 1).double(), **settings)
-    assert list(vector.variance_left()) == ["age", "label"]
+    assert list(vector.remaining_variance()) == ["age", "label"]
     np.testing.assert_allclose(vector.attributes[["age", "label"]], column.attributes[["age", "label"]], rtol=1e-9)
-    np.testing.assert_allclose(vector.variance_left(), column.variance_left(), rtol=1e-9)
+    np.testing.assert_allclose(vector.remaining_variance(), column.remaining_variance(), rtol=1e-9)
 
 
 def test_many_values_at_once_have_none():
     leak = accounted(inputs=torch.randn(40, 65).double())
     assert leak.information.variances() == {}
     with pytest.raises(UnansweredError, match="too many at once"):
-        leak.variance_left()
+        leak.remaining_variance()

@@ -14,7 +14,6 @@ from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import (
     FisherAccountant,
     Mechanism,
-    PrivateSteps,
     poisson_factors,
     step_information,
     step_success_rate,
@@ -193,8 +192,6 @@ def test_a_mean_in_which_people_have_no_share_of_their_own_is_refused(loss):
         step_information(model, loss, (x, y), label="public", directions=4, **asked)
     with pytest.raises(InputError, match="depends on the others"):
         step_success_rate(model, loss, (x, y), entry=1, values=[0, 1], **asked)
-    with pytest.raises(InputError, match="depends on the others"):
-        PrivateSteps(model=model, loss=loss, batch=(x, y), **asked).attacked([0], trials=2)
     accountant = FisherAccountant(model, loss, ids=range(6), label="public")
     with pytest.raises(InputError, match="depends on the others"):
         accountant.watch(TensorDataset(x, y), steps=2)
@@ -229,3 +226,85 @@ def test_some_values_are_those_rows_and_columns_of_all():
             step_information(model, nn.CrossEntropyLoss(), (x, y), values=wrong, **asked)
     with pytest.raises(InputError, match="one by one"):
         step_information(model, nn.CrossEntropyLoss(), (x, y), values=[0], directions=3, **asked)
+
+
+def _hidden_by_no_grad(x):
+    with torch.no_grad():
+        return x.clone()
+
+
+class Gated(nn.Module):
+    """A gate through which the input moves the output, and no gradient goes back."""
+
+    def __init__(self, gate):
+        super().__init__()
+        self.first, self.last, self.gate = nn.Linear(5, 6), nn.Linear(6, 2), gate
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.first(x)) * self.gate(x.mean(1, keepdim=True)))
+
+
+def gated(gate):
+    torch.manual_seed(0)
+    model, x, y = Gated(gate).double(), torch.randn(6, 5).double(), torch.tensor([0, 1, 0, 1, 1, 0])
+
+    def gradient(row, label):
+        losses = F.cross_entropy(model(row[None]), label[None])
+        return torch.cat([g.flatten() for g in torch.autograd.grad(losses, model.parameters())])
+
+    def moved(row, label):
+        steps = 1e-6 * torch.eye(5).double()
+        return torch.stack([(gradient(row + h, label) - gradient(row - h, label)) / 2e-6 for h in steps])
+
+    expected = torch.stack([moved(*each) @ moved(*each).T for each in zip(x, y, strict=True)]).numpy()
+    return model, x, y, expected
+
+
+# Noise of size 1, and nobody is clipped.
+UNCLIPPED = Mechanism(noise_multiplier=1 / 50, max_grad_norm=50.0)
+
+
+def spectrum_of(model, x, y):
+    accountant = FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(6), label="public", sweeps=1, spectrum=5)
+    accountant.watch(TensorDataset(x, y), steps=1)
+    accountant.step(noise_multiplier=1 / 50, max_grad_norm=50.0, sample_rate=None, batch=range(6))
+    return accountant.information().spectrum[0]
+
+
+@pytest.mark.parametrize("gate", [lambda x: x.detach(), lambda x: x.data], ids=["detach", "data"])
+def test_a_value_moves_on_where_its_gradient_is_cut_off(gate):
+    model, x, y, expected = gated(gate)
+    step = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=UNCLIPPED, label="public")
+    np.testing.assert_allclose(step.matrices, expected, rtol=1e-6, atol=1e-7 * expected.max())
+    np.testing.assert_allclose(spectrum_of(model, x, y), np.linalg.eigvalsh(expected)[:, -1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("mixed", [lambda x: x - x.mean(0), lambda x: x.softmax(0)])
+def test_a_network_that_mixes_the_records_of_a_batch_is_refused(mixed):
+    torch.manual_seed(0)
+    batch = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
+    asked = {"mechanism": UNCLIPPED, "label": "public", "forward": lambda net, pair: (net(mixed(pair[0])), pair[1])}
+    with pytest.raises(UnsupportedError, match="changes with the other examples"):
+        step_information(nn.Linear(3, 2), nn.CrossEntropyLoss(), batch, **asked)
+
+
+def test_derivatives_that_differ_from_finite_differences_are_refused():
+    model, x, y, _ = gated(nn.Parameter)
+    for directions in (None, 4):
+        with pytest.raises(UnsupportedError, match="hides the input"):
+            step_information(
+                model, nn.CrossEntropyLoss(), (x, y), mechanism=UNCLIPPED, label="public", directions=directions
+            )
+    # One is right one way and not the other.
+    for gate, reason in ((lambda x: x.clone().detach_(), "hides the input"), (_hidden_by_no_grad, "spectrum=False")):
+        with pytest.raises(UnsupportedError, match=reason):
+            spectrum_of(*gated(gate)[:3])
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_kinks_units_and_float32_are_no_reason_to_refuse(scale):
+    torch.manual_seed(0)
+    layers = nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(), nn.Flatten(), nn.Linear(36, 3)
+    x, y = scale * torch.randn(6, 1, 8, 8), torch.randint(0, 3, (6,))
+    asked = {"mechanism": Mechanism(noise_multiplier=1.0, max_grad_norm=1.0), "label": "public"}
+    assert step_information(nn.Sequential(*layers), nn.CrossEntropyLoss(), (x, y), **asked).exact

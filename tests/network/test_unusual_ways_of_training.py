@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 import torch
 from differences import Perceptron, Watched
-from opacus import PrivacyEngine
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils import parametrizations
 from torch.utils.checkpoint import checkpoint
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
 import seepage
 from seepage.network import FisherAccountant
@@ -22,21 +21,6 @@ X, Y = torch.randn(COUNT, 6).double(), torch.randint(0, 3, (COUNT,))
 TOKENS = torch.randint(0, 10, (COUNT, 3))
 DATA, LOSS = TensorDataset(X, Y), nn.CrossEntropyLoss()
 CROSS_ENTROPY = differences.plain(F.cross_entropy)
-
-
-def bare(make, data, step, mode="hooks"):
-    """Train with Opacus alone."""
-    model = make().double()
-    made = PrivacyEngine().make_private(
-        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=DataLoader(data, batch_size=6), noise_multiplier=0.9, max_grad_norm=0.5, grad_sample_mode=mode,
-        poisson_sampling=False,
-    )  # fmt: skip
-    module, optimizer, *criterion, loader = made
-    for batch in loader:
-        optimizer.zero_grad()
-        step(module, criterion[0] if criterion else LOSS, batch)
-        optimizer.step()
 
 
 def visited(make, data, loss=CROSS_ENTROPY, values=None, **settings):
@@ -66,12 +50,6 @@ def visited(make, data, loss=CROSS_ENTROPY, values=None, **settings):
         assert found[i] == pytest.approx(expected, rel=1e-6)
 
 
-def twice(module, loss, batch):
-    output = module(batch[0])
-    loss(output, batch[1]).backward(retain_graph=True)
-    loss(output, batch[1]).backward()
-
-
 def half(module, loss, batch):
     some = max(1, len(batch[0]) // 2)
     loss(module(batch[0])[:some], batch[1][:some]).backward()
@@ -86,25 +64,10 @@ def stepping(loss):
     return step
 
 
-@pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
-def test_opacus_refuses_two_backward_passes_through_one_forward_pass(mode):
-    for train in (
-        lambda: bare(Perceptron, DATA, twice, mode),
-        lambda: Watched(Perceptron, DATA, LOSS, mode=mode).train(stepping(twice)),
-    ):
-        with pytest.raises((IndexError, TypeError), match=r"pop from empty list|retain_graph"):
-            train()
-
-
 @pytest.mark.parametrize("mode", ["hooks", "functorch"])
 def test_a_loss_of_half_the_batch_is_refused(mode):
     with pytest.raises(seepage.errors.InputError, match="not those of the loss"):
         Watched(Perceptron, DATA, LOSS, mode=mode).train(stepping(half))
-
-
-def test_opacus_refuses_a_loss_of_half_the_batch_in_ghost_mode():
-    with pytest.raises(RuntimeError, match="must match the size"):
-        bare(Perceptron, DATA, half, "ghost")
 
 
 def test_made_up_records_in_place_of_nobody_are_refused():
@@ -161,15 +124,6 @@ def test_a_frozen_bag_of_embeddings(mode):
     visited(Bag, data, moved_bag, table, private={0: None})
 
 
-@pytest.mark.parametrize("mode", ["hooks", "functorch"])
-def test_opacus_refuses_a_trained_bag_of_embeddings(mode):
-    def trained():
-        return Bag().requires_grad_(True)
-
-    with pytest.raises((ValueError, NotImplementedError), match=r"unpack|EmbeddingBag"):
-        bare(trained, TensorDataset(TOKENS, Y), lambda m, loss, b: loss(m(b[0]), b[1]).backward(), mode)
-
-
 class OneHot(nn.Module):
     def __init__(self):
         super().__init__()
@@ -194,12 +148,6 @@ class Checkpointed(nn.Module):
     def forward(self, x):
         x = torch.tanh(self.a(x))
         return self.c(checkpoint(lambda z: torch.tanh(self.b(z)), x, use_reentrant=False))
-
-
-@pytest.mark.parametrize("mode", ["hooks", "ghost"])
-def test_opacus_refuses_layers_that_are_run_again_in_the_backward_pass(mode):
-    with pytest.raises((ValueError, NotImplementedError, IndexError, RuntimeError)):
-        bare(Checkpointed, DATA, lambda m, loss, b: loss(m(b[0]), b[1]).backward(), mode)
 
 
 def test_layers_that_are_run_again_in_the_backward_pass_are_refused():
@@ -253,14 +201,6 @@ def test_a_network_in_half_precision_is_near():
     run = Watched(Perceptron, TensorDataset(X.bfloat16(), Y), LOSS, dtype=torch.bfloat16).train()
     found, expected = (r.accountant.leakage().examples["dfil"].mean() for r in (run, precise))
     assert found == pytest.approx(expected, rel=0.1)
-
-
-@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")
-def test_workers_and_pinned_memory():
-    """Without a graphics card nothing is pinned, but batches pass through the same loader."""
-    run = Watched(Perceptron, DATA, LOSS, epochs=2, sampling={"num_workers": 2, "pin_memory": True}).train()
-    run.check(CROSS_ENTROPY)
-    assert run.loader.pin_memory
 
 
 class Kept(nn.Module):

@@ -14,7 +14,7 @@ def test_compiling_in_one_thread_and_preprocessing_in_another_leave_the_filters_
         import warnings, numba, pandas as pd, seepage
         from sklearn.linear_model import Ridge
         from sklearn.pipeline import make_pipeline
-        from seepage.datasets import adult_features, complete_adult, load_adult
+        from experiments.datasets import adult_features, complete_adult, load_adult
 
         raw = load_adult()
         X, y = complete_adult(raw.data, raw.target)

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 from engines.clusters import ENGINES, SPARK, started
-from engines.jobs import FILES, check, check_filters, contents, measured
-from people import People, write_people
+from engines.jobs import FILES, check, contents, measured
+from people import People
 from sklearn.linear_model import LogisticRegression
 
 import seepage
@@ -35,10 +35,6 @@ def undisturbed(
     output = tmp_path_factory.mktemp("undisturbed") / "out"
     measured(people, model, engine, output)
     return output
-
-
-def test_filters_of_one_table_say_together_what_they_do_in_memory(engine: Engine, tmp_path: Path) -> None:
-    check_filters(write_people(tmp_path / "few", rows=6_000, features=12, files=6), engine)
 
 
 def test_what_a_finished_job_left_holds_the_numbers_of_memory(
@@ -160,14 +156,6 @@ def kill_when_under_way(command: list[str], output: Path, folder: Path) -> None:
     assert not alive
 
 
-def test_a_truncated_file_is_named(people: People, model: LogisticRegression, engine: Engine, tmp_path: Path) -> None:
-    shutil.copytree(people.folder, tmp_path / "data")
-    broken = tmp_path / "data" / "part-003.parquet"
-    broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
-    with pytest.raises(seepage.errors.InputError, match=r"part-003\.parquet cannot be read"):
-        measured(people, model, engine, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
-
-
 def test_a_file_damaged_inside_is_named_by_the_worker(
     people: People, model: LogisticRegression, engine: Engine, tmp_path: Path
 ) -> None:
@@ -178,9 +166,3 @@ def test_a_file_damaged_inside_is_named_by_the_worker(
     broken.write_bytes(content)
     with pytest.raises(seepage.errors.InputError, match=r"part-005\.parquet cannot be read"):
         measured(people, model, engine, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
-
-
-def test_a_read_only_output_is_named(people: People, model: LogisticRegression, engine: Engine) -> None:
-    # Nobody, not even root, makes folders here.
-    with pytest.raises(seepage.errors.InputError, match="/proc/nobody' cannot be written to"):
-        measured(people, model, engine, Path("/proc/nobody"))

@@ -6,8 +6,8 @@ from scipy.stats import spearmanr
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import seepage
+from experiments.datasets import load_cifar10, load_mnist, unit_ball_components
 from seepage.attacks import Reconstruction
-from seepage.datasets import load_cifar10, load_mnist, unit_ball_components
 
 
 @pytest.mark.usefixtures("data_home")

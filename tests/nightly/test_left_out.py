@@ -7,8 +7,6 @@ import sys
 import pytest
 from pages import ROOT
 
-from seepage.datasets._fetch import VARIABLE
-
 
 @pytest.mark.parametrize("ci", [False, True])
 def test_without_java_and_a_browser_their_tests_are_left_out_and_in_ci_never(tmp_path, ci):
@@ -26,7 +24,7 @@ def test_without_java_and_a_browser_their_tests_are_left_out_and_in_ci_never(tmp
 
 @pytest.mark.parametrize("ci", [False, True])
 def test_without_data_sets_their_tests_are_left_out_and_in_ci_never(tmp_path, ci):
-    hidden = {VARIABLE, "CI"}
+    hidden = {"SEEPAGE_DATA", "CI"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     environment |= {"HOME": str(tmp_path), **({"CI": "true"} if ci else {})}
     command = [

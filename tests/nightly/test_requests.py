@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from requests_made import regression, table
 
-from seepage.datasets import load_adult
+from experiments.datasets import load_adult
 from seepage.execution.storage import shown_on
 from seepage.request import check
 

@@ -1,12 +1,13 @@
 """Two runs of the MNIST page, from different starting weights, tell the same of people."""
 
+import pytest
 import torch
 from opacus import PrivacyEngine
 from scipy.stats import spearmanr
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from seepage.datasets import load_mnist
+from experiments.datasets import load_mnist
 from seepage.network import FisherAccountant
 
 PEOPLE = 1500
@@ -36,8 +37,9 @@ def run(data, seed):
     return accountant.leakage().examples["dfil"].to_numpy(), sum(accountant._run.course.drawn)
 
 
-def test_two_runs_rank_people_alike_and_nobody_by_chance(data_home):
-    digits = load_mnist(data_home=data_home)
+@pytest.mark.usefixtures("data_home")
+def test_two_runs_rank_people_alike_and_nobody_by_chance():
+    digits = load_mnist()
     images = torch.tensor(digits.data[:PEOPLE], dtype=torch.float32).reshape(-1, 1, 28, 28)
     data = TensorDataset((images - 0.1307) / 0.3081, torch.tensor(digits.target[:PEOPLE], dtype=torch.int64))
     (first, drawn), (second, _) = (run(data, seed) for seed in (0, 1))

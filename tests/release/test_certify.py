@@ -5,13 +5,10 @@ import json
 import os
 import pickle
 import random
-import stat
-import string
 import struct
-import sys
+import subprocess
 import zipfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -19,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from release.ed25519 import verifies
+from pages import ROOT, blocks
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.impute import SimpleImputer
@@ -29,12 +26,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 from seepage.linear.columns import Affine, walk
-from seepage.release import new_key
 from seepage.release._certificate import SCHEMA_FILE
-from seepage.release._certify import FileState, SignatureState
+from seepage.release._certify import FileState
 from seepage.release._seal import hash_of_parameters
 from seepage.release._skops import SkopsFile
 
+PAGE = ROOT / "docs" / "how-to" / "publish.md"
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 DECISION = {
     "policy": "Release of models",
@@ -48,30 +45,26 @@ TARGETS = {"error_floor": {"age": 5.0, "bmi": 1.0}}
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    """A folder with a signed release, its keys, and another pair of keys."""
+    """A folder with a release and its key."""
     folder = tmp_path_factory.mktemp("release")
-    for name in ("alice", "bob"):
-        new_key(folder / f"{name}.key")
     publication = seepage.publish(
         Ridge().fit(X, Y), X, Y, noise_scale=2.0, accept=TARGETS, decision=seepage.release.Decision(**DECISION)
     )
-    publication.write(folder / "model.skops", key=folder / "owner.key", sign=folder / "alice.key")
+    publication.write(folder / "model.skops", key=folder / "owner.key")
     return folder
 
 
-def _certified(folder, file="model.skops", certificate="model.certificate.json", signer="alice.pub"):
-    return seepage.certify(folder / file, folder / certificate, signer=None if signer is None else folder / signer)
+def _certified(folder, file="model.skops"):
+    return seepage.certify(folder / file, folder / "model.certificate.json")
 
 
 def test_a_release_is_what_its_certificate_says(release):
     found = _certified(release)
     assert found.holds
-    assert (found.file, found.signature) == (FileState.CERTIFIED, SignatureState.SIGNED)
+    assert found.file is FileState.CERTIFIED
     certificate = found.certificate
     jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(json.loads(certificate.json()))
     assert certificate.decision == DECISION
-    assert certificate.is_signed_by(release / "alice.pub")
-    assert not certificate.is_signed_by(release / "bob.pub")
 
 
 def test_the_hashes_are_those_of_the_bytes_and_of_the_numbers(release):
@@ -81,17 +74,6 @@ def test_the_hashes_are_those_of_the_bytes_and_of_the_numbers(release):
     content = struct.pack("<q5sqq10d", 5, b"coef_", 1, 10, *model.coef_)
     content += struct.pack("<q10sqd", 10, b"intercept_", 0, model.intercept_)
     assert certificate.seal["parameters"] == hashlib.sha256(content).hexdigest()
-
-
-def test_the_signature_is_one_of_ed25519_over_canonical_json(release):
-    entries = json.loads((release / "model.certificate.json").read_text())
-    signature = entries.pop("signature")
-    value, public = bytes.fromhex(signature.pop("value")), bytes.fromhex(signature["public_key"])
-    words = json.dumps({**entries, "signature": signature}, sort_keys=True, separators=(",", ":"))
-    message = b"seepage certificate\n" + words.encode()
-    assert verifies(public, message, value)
-    assert not verifies(public, message + b" ", value)
-    assert not verifies(public, message, value[:-1] + bytes([value[-1] ^ 1]))
 
 
 # 1,000 edits each, of one character: replaced, left out, or put in.
@@ -107,26 +89,11 @@ def _edited(content, letters, draw):
     return content[:at] + letter + content[at + 1 :]
 
 
-def _is_noticed(file, certificate, signer):
+def _is_noticed(file, certificate):
     try:
-        return not seepage.certify(file, certificate, signer=signer).holds
+        return not seepage.certify(file, certificate).holds
     except seepage.errors.InputError:
         return True
-
-
-@pytest.mark.parametrize("signer", ["alice.pub", None])
-def test_every_edit_of_a_signed_certificate_is_noticed(release, tmp_path, signer):
-    draw = random.Random(14)
-    text = (release / "model.certificate.json").read_text()
-    letters = string.digits + string.ascii_letters + ' \n\t",:.{}[]-+\\'
-    path, made = tmp_path / "edited.json", 0
-    while made < 1000:
-        edited = _edited(text, letters, draw)
-        if edited == text:
-            continue
-        made += 1
-        path.write_text(edited)
-        assert _is_noticed(release / "model.skops", path, signer and release / signer), edited
 
 
 def test_every_edit_of_the_file_is_noticed(release, tmp_path):
@@ -140,37 +107,30 @@ def test_every_edit_of_the_file_is_noticed(release, tmp_path):
             continue
         made += 1
         path.write_bytes(edited)
-        assert _is_noticed(path, release / "model.certificate.json", release / "alice.pub")
+        assert _is_noticed(path, release / "model.certificate.json")
 
 
-def test_a_target_and_a_scale_that_were_edited_and_signed_by_another_are_noticed(release, tmp_path):
-    honest = seepage.release.Certificate.read(release / "model.certificate.json")
-    for forged in (
-        replace(honest, noise={**honest.noise, "scale": 200.0}, signature=None),
-        replace(honest, targets=(honest.targets[0].replace("5", "50"), *honest.targets[1:]), signature=None),
-        replace(honest, decision={**honest.decision, "date": "2026-11-13"}, signature=None),
-    ):
-        forged.signed(release / "bob.key").write(tmp_path / "forged.json")
-        found = seepage.certify(release / "model.skops", tmp_path / "forged.json", signer=release / "alice.pub")
-        assert not found.holds
-        assert found.signature is SignatureState.OTHER_SIGNER
-        forged.write(tmp_path / "unsigned.json")
-        found = seepage.certify(release / "model.skops", tmp_path / "unsigned.json", signer=release / "alice.pub")
-        assert not found.holds
-        assert "not signed" in found.about_certificate()
-        replace(forged, signature=honest.signature).write(tmp_path / "kept.json")
-        found = seepage.certify(release / "model.skops", tmp_path / "kept.json")
-        assert not found.holds
-        assert found.signature is SignatureState.BROKEN
-
-
-def test_a_certificate_that_was_only_laid_out_anew_keeps_its_signature_and_is_told_apart(release, tmp_path):
+def test_a_certificate_that_was_only_laid_out_anew_is_told_apart(release, tmp_path):
     (tmp_path / "flat.json").write_text(json.dumps(json.loads((release / "model.certificate.json").read_text())))
-    assert seepage.release.Certificate.read(tmp_path / "flat.json").is_signed_by(release / "alice.pub")
-    found = seepage.certify(release / "model.skops", tmp_path / "flat.json", signer=release / "alice.pub")
-    assert found.signature is SignatureState.SIGNED
+    found = seepage.certify(release / "model.skops", tmp_path / "flat.json")
     assert not found.holds
     assert "edited" in found.about_certificate()
+
+
+SIGNING = [text for language, text in blocks(PAGE) if language == "sh" and "ssh-keygen" in text]
+
+
+@pytest.mark.ssh
+def test_the_lines_of_the_page_sign_a_certificate_and_notice_an_edit(release, tmp_path):
+    path = tmp_path / "model.certificate.json"
+    path.write_bytes((release / "model.certificate.json").read_bytes())
+    sign, verify = (["bash", "-e", "-o", "pipefail", "-c", lines] for lines in SIGNING)
+    subprocess.run(sign, cwd=tmp_path, check=True, capture_output=True)
+    found = subprocess.run(verify, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert 'Good "seepage" signature for owner@hospital.example' in found.stdout
+    path.write_text(path.read_text().replace('"scale": 2.0', '"scale": 20.0'))
+    assert seepage.certify(release / "model.skops", path).holds
+    assert subprocess.run(verify, cwd=tmp_path, capture_output=True).returncode != 0
 
 
 def test_an_entry_that_is_there_twice_is_refused(release, tmp_path):
@@ -214,9 +174,8 @@ def test_a_certificate_without_a_file_is_held_against_the_parameters(tmp_path):
         skops.io.dump(publication.estimator, tmp_path / "model.skops")
         found = seepage.certify(tmp_path / "model.skops", tmp_path / "certificate.json")
         assert found.holds
-        assert (found.file, found.signature) == (FileState.PARAMETERS, SignatureState.NONE)
+        assert found.file is FileState.PARAMETERS
         assert "names no file" in found.about_file()
-        assert "not signed" in found.about_certificate()
         skops.io.dump(model, tmp_path / "exact.skops")
         assert seepage.certify(tmp_path / "exact.skops", tmp_path / "certificate.json").file is FileState.OTHER
 
@@ -257,73 +216,6 @@ def test_shapes_and_names_are_part_of_the_hash():
     }
     assert len(hashes) == 6
     assert hash_of_parameters({"a": one[:2], "b": one}) == hash_of_parameters({"b": one.astype(">f8"), "a": one[:2]})
-
-
-# Keys.
-
-
-def test_the_secret_key_is_for_its_owner_alone(release, tmp_path):
-    assert stat.S_IMODE((release / "alice.key").stat().st_mode) == 0o600
-    assert b"BEGIN PRIVATE KEY" in (release / "alice.key").read_bytes()
-    assert b"BEGIN PUBLIC KEY" in (release / "alice.pub").read_bytes()
-    open_key = tmp_path / "open.key"
-    open_key.write_bytes((release / "alice.key").read_bytes())
-    certificate = seepage.release.Certificate.read(release / "model.certificate.json")
-    for mode in (0o640, 0o604, 0o620, 0o610):
-        open_key.chmod(mode)
-        with pytest.raises(seepage.errors.InputError, match=f"mode {mode:04o}.*chmod 600"):
-            certificate.signed(open_key)
-    open_key.chmod(0o400)
-    assert certificate.signed(open_key) == certificate
-
-
-def test_keys_are_never_replaced(release):
-    for name in ("alice.key", "alice.other"):
-        with pytest.raises(seepage.errors.InputError, match="never replaced"):
-            new_key(release / name)
-    with pytest.raises(seepage.errors.InputError, match="another ending"):
-        new_key(release / "carol.pub")
-
-
-HARD_KEYS = {
-    "no key": ("nowhere.key", "There is no key"),
-    "a public key": ("alice.pub", "no secret key"),
-    "no PEM": ("model.skops", "no secret key"),
-}
-
-
-@pytest.mark.parametrize("what", HARD_KEYS)
-def test_what_is_no_secret_key_is_refused(release, what, tmp_path):
-    name, words = HARD_KEYS[what]
-    path = release / name
-    if path.exists():
-        path = tmp_path / "copy"
-        path.write_bytes((release / name).read_bytes())
-        path.chmod(0o600)
-    with pytest.raises(seepage.errors.InputError, match=words):
-        seepage.release.Certificate.read(release / "model.certificate.json").signed(path)
-
-
-def test_what_is_no_public_key_is_refused(release):
-    with pytest.raises(seepage.errors.InputError, match="secret key"):
-        _certified(release, signer="alice.key")
-    with pytest.raises(seepage.errors.InputError, match="no public key"):
-        _certified(release, signer="model.skops")
-    with pytest.raises(seepage.errors.InputError, match="no key"):
-        _certified(release, signer="nobody.pub")
-
-
-def test_a_missing_library_names_its_extra(release, monkeypatch):
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(seepage.errors.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
-        _certified(release, signer=None)
-    with pytest.raises(seepage.errors.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
-        new_key(release / "carol.key")
-
-
-def test_a_signed_certificate_cannot_be_bound_to_another_file(release):
-    with pytest.raises(seepage.errors.InputError, match="Sign it afterward"):
-        seepage.release.Certificate.read(release / "model.certificate.json").bound_to(release / "model.skops")
 
 
 # Who decided, and what is said.

@@ -14,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, SplineTransformer, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 import seepage
 from seepage._choices import KINDS, Choice, choices_in
@@ -74,7 +74,6 @@ def _listed(model, X, y, **terms):
     return {one.kind: one for one in certificate.chosen()}
 
 
-KNOTS = SplineTransformer(knots=np.array([[20.0], [50.0], [80.0]]), degree=2, extrapolation="continue")
 HOLES = NUMBERS.where(RANDOM.random(NUMBERS.shape) > 0.05)
 LEVELS = OneHotEncoder(categories=[["east", "west"]], drop="first")
 RELEASES = {
@@ -115,7 +114,6 @@ RELEASES = {
         {"public_preprocessing": ["selectkbest"]},
         {"kept columns": "declared"},
     ),
-    "knots": (make_pipeline(KNOTS, Ridge()), NUMBERS[["age"]], {}, {"knots": "declared"}),
     "weights": (Ridge(), NUMBERS, {"sample_weight": np.ones(COUNT)}, {"weights": "declared"}),
     "no penalty": (LinearRegression(), NUMBERS, {}, {}),
 }

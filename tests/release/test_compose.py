@@ -48,10 +48,12 @@ def test_eta_and_joint_are_those_of_the_stacked_release():
     stacked = [np.vstack(pair) for pair in zip(_jacobians(1.0, 2.0), _jacobians(50.0, 0.7), strict=True)]
     np.testing.assert_allclose(both.examples["eta"], [np.linalg.norm(j, 2) for j in stacked], rtol=1e-8)
     assert list(both.examples.columns) == ["eta", "dfil"]
-    assert both.joint() == pytest.approx(np.linalg.norm(np.hstack(stacked), 2), rel=1e-8)
+    assert both.joint_information_loss() == pytest.approx(np.linalg.norm(np.hstack(stacked), 2), rel=1e-8)
     old = X["age"].to_numpy() > 60
     some = np.hstack([j[:, [2]] for j, one in zip(stacked, old, strict=True) if one])
-    assert both.joint(X["age"] > 60, attribute="bmi") == pytest.approx(np.linalg.norm(some, 2), rel=1e-8)
+    assert both.joint_information_loss(X["age"] > 60, attribute="bmi") == pytest.approx(
+        np.linalg.norm(some, 2), rel=1e-8
+    )
 
 
 def test_who_is_in_one_release_alone_is_told_by_that_one():
@@ -71,8 +73,10 @@ def test_equal_releases_cost_the_root_of_their_number():
     for column in ("eta", "dfil"):
         np.testing.assert_allclose(many.examples[column], 3 * FIRST.examples[column], rtol=1e-12)
     np.testing.assert_allclose(many.attributes, 3 * FIRST.attributes, rtol=1e-12)
-    assert many.joint(X["age"] > 60) == pytest.approx(3 * FIRST.joint(X["age"] > 60))
-    assert many.joint(attribute="bmi") == pytest.approx(3 * FIRST.joint(attribute="bmi"))
+    assert many.joint_information_loss(X["age"] > 60) == pytest.approx(3 * FIRST.joint_information_loss(X["age"] > 60))
+    assert many.joint_information_loss(attribute="bmi") == pytest.approx(
+        3 * FIRST.joint_information_loss(attribute="bmi")
+    )
 
 
 def test_one_release_composes_to_itself():
@@ -195,9 +199,6 @@ def test_standard_errors_propagate():
     np.testing.assert_array_equal(found["eta_low"], np.maximum(FIRST.examples["eta"], 0.5 * SECOND.examples["eta"]))
 
 
-CLASSIFIER = LogisticRegression(C=1e-3, max_iter=10_000).fit(X, BINARY)
-SHORTER = seepage.measure(Ridge().fit(X[1:], Y[1:]), X[1:], Y[1:], noise_scale=1.0)
-REVERSED = seepage.measure(Ridge().fit(X[::-1], Y[::-1]), X[::-1], Y[::-1], noise_scale=1.0)
 HARD = {
     "nothing": ([], "no releases"),
     "a model": ([FIRST, Ridge()], "list of Leakage.*Ridge"),

@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage.release import InverseHessian
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 MODEL = Lasso(alpha=20.0, tol=1e-8).fit(X, Y)
@@ -49,7 +48,7 @@ def test_attributes_at_zero_are_unanswered_and_not_safe():
     with pytest.raises(seepage.errors.UnansweredError, match="moves with 's4' by jumps"):
         seepage.calibrate(LEAK, error_floor={"s4": 1.0}, shape="isotropic")
     with pytest.raises(seepage.errors.UnansweredError, match="All coefficients of 's4' are kept at zero"):
-        LEAK.joint(attribute="s4")
+        LEAK.joint_information_loss(attribute="s4")
     # Where nothing else is private there is no answer about the person either.
     alone = seepage.measure(MODEL, X, Y, noise_scale=NOISE, attributes=["s4", "age"], public_label=True)
     assert alone.examples.isna().all().all()
@@ -61,7 +60,7 @@ def test_attributes_at_zero_are_unanswered_and_not_safe():
         with pytest.raises(seepage.errors.UnansweredError, match="Nobody has a private value"):
             ask()
     assert not seepage.measure(MODEL, X, Y, noise_scale=NOISE, attributes=["s4", "bp"]).examples.isna().any().any()
-    told = LEAK.translation().set_index("quantity")["meaning"]
+    told = LEAK.privacy_measures().set_index("quantity")["meaning"]
     assert told["error of s4"] == "unanswered"
     # Some value lets a coefficient go.
     assert LEAK.success_rate("s4", values=[4.0, 1000.0])["success_rate"].max() > 0.9
@@ -75,23 +74,14 @@ def test_noise_is_calibrated_for_what_has_a_floor():
     units = seepage.calibrate(LEAK, error_floor={"bp": 5.0}, shape={name: 1 / X[name].std() for name in X})
     assert seepage.measure(MODEL, X, Y, noise_scale=units).error_floor()["bp"].min() >= 5
     with pytest.raises(seepage.errors.UnansweredError, match="not counted for models with an L1 penalty"):
-        seepage.calibrate(LEAK, error_floor={"bp": 5.0}, shape="hessian")
+        seepage.calibrate(LEAK, error_floor={"bp": 5.0}, shape="best")
     with pytest.raises(seepage.errors.UnsupportedError, match="would have none for the coefficients"):
-        seepage.measure(MODEL, X, Y, noise_scale=seepage.release.GaussianNoise(shape=InverseHessian(scale=1.0)))
+        seepage.measure(MODEL, X, Y, noise_scale=seepage.release.GaussianNoise(standard_errors=1.0))
 
 
-def test_how_many_people_the_numbers_are_local_for_is_counted_and_shown():
-    for scale in (0.001, 0.05, 1.0):
-        leak = seepage.measure(MODEL, X, Y, noise_scale=scale)
-        floors, distances = leak.error_floor(), leak.breaking_distance()
-        assert list(distances) == list(floors)
-        local = int((distances < floors).any(axis=1).sum())
-        sentence = f"For {local} of 442 people the numbers are local"
-        assert any(each.startswith(sentence) for each in leak.assumptions)
-        assert sentence in seepage.Report.of(leak, "internal").markdown()
-    assert local > 0
-    with pytest.raises(seepage.errors.UnansweredError, match="moves smoothly"):
-        seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=1.0).breaking_distance()
+def test_numbers_hold_while_the_same_coefficients_are_zero():
+    zeros = next(one for one in LEAK.assumptions if "are exact while the same coefficients are zero" in one)
+    assert zeros.startswith("The L1 penalty keeps 4 of 11 parameters at zero.")
 
 
 def test_the_internal_report_says_what_has_no_floor():
@@ -121,30 +111,11 @@ def test_attacks_that_refit_do_no_better_than_the_measured_bound():
         seepage.attacks.Reconstruction([0]).fit(leak)
 
 
-def test_ids_merge_rows_and_take_the_nearest_kink():
-    person = np.arange(442) // 2
-    leak = seepage.measure(MODEL, X, Y, noise_scale=NOISE, ids=person)
-    both = leak.breaking_distance()
-    each = LEAK.breaking_distance().groupby(person).min()
-    # A value in both rows may be one that moves in both: how far that goes is not known, and it counts as local.
-    values = X.assign(**{each.columns[-1]: np.asarray(Y)})
-    same = pd.DataFrame({name: values[name].groupby(person).nunique() == 1 for name in each.columns})
-    assert same["age"].any()
-    np.testing.assert_allclose(both.to_numpy(), each.where(~same).to_numpy())
-    local = next(one for one in leak.assumptions if "people the numbers are local" in one)
-    told = same & leak.attributes[same.columns].notna().to_numpy()
-    assert int(local.split()[1]) >= told.any(axis=1).sum() > 0
-
-
 def test_over_files_only_fitting_is_done(tmp_path):
     path = str(tmp_path / "people.parquet")
     X.assign(progression=Y).to_parquet(path)
-    for ask in (
-        lambda: seepage.measure(MODEL, path, target="progression", noise_scale=1.0),
-        lambda: seepage.engines.plan(MODEL, path, target="progression"),
-    ):
-        with pytest.raises(seepage.errors.UnsupportedError, match=r"not measured over files.*into memory"):
-            ask()
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"not measured over files.*into memory"):
+        seepage.measure(MODEL, path, target="progression", noise_scale=1.0)
     fitted = seepage.engines.fit(Lasso(alpha=20.0), path, target="progression")
     np.testing.assert_allclose(fitted.coef_, LEAK.information.geometry.parameters[:-1, 0], rtol=1e-9)
 

@@ -24,19 +24,6 @@ PEOPLE["ordered"] = pd.Categorical(PEOPLE["ward"], categories=["south", "east", 
 PEOPLE["height"] = 170 + 0.1 * PEOPLE["age"] + 5 * _RANDOM.normal(size=300)
 PEOPLE["ill"] = (_RANDOM.random(300) < 1 / (1 + np.exp(2.5 - 0.05 * PEOPLE["age"]))).astype(int)
 PEOPLE["sex"] = _RANDOM.choice([0, 1], 300)
-PRODUCTS = [
-    "age * dose",
-    "age * C(ward)",
-    "np.log(dose):C(ward)",
-    "C(ward) + age:C(ward)",
-    "np.sqrt(age):np.log(dose) + ordered",
-    "C(ward, Treatment('north')) * C(sex)",
-    "C(ward):C(sex):age",
-    "age * dose * C(ward) - dose",
-    "sex:ordered - 1",
-]
-# Large next to any noise.
-POWERS = ["I(age ** 2)", "I(dose ** 2) * age + I(dose ** 3):C(sex)"]
 LEVELS = {"ward": ["east", "north", "south"], "ordered": ["south", "east", "north"], "sex": [0, 1]}
 # So little noise that nothing but rounding and the grid of the noise is seen of it.
 TINY = {"noise_scale": 1e-9, "accept": None, "noise_chosen_without_data": True, "categories": LEVELS}
@@ -50,81 +37,26 @@ TINY = {"noise_scale": 1e-9, "accept": None, "noise_chosen_without_data": True, 
         ("ill ~ ordered + age", ["ordered", "age"]),
         ("ill ~ C(ward, Treatment('north')) + age", ["ward", "age"]),
         ("ill ~ ward + age - 1", ["ward", "age"]),
-        ("ill ~ age + np.log(dose) + np.sqrt(age)", ["age", "dose"]),
         ("ill ~ Q('age') + C(Q('ward'))", ["age", "ward"]),
-        *[(f"ill ~ {right}", ["age", "dose", "ward", "ordered", "sex"]) for right in PRODUCTS],
     ],
 )
 def test_what_is_published_predicts_as_the_results_do(formula: str, columns: list[str]) -> None:
     results = smf.logit(formula, PEOPLE).fit(disp=0)
     published = seepage.publish(results, **TINY).estimator
-    # Coefficients leave with eight digits, and of products of columns they add up to far more than the margin.
+    # Coefficients leave with eight digits.
     np.testing.assert_allclose(published.predict(PEOPLE[columns]), results.predict(PEOPLE), rtol=3e-6)
 
 
-def _by_hand(name: str, people: pd.DataFrame) -> np.ndarray:
-    """Return what a coefficient of this name is multiplied with."""
-    found = np.ones(len(people))
-    for part in name.split(" * ") if " * " in name else name.split(" ") if "=" not in name else [name]:
-        column, _, level = part.partition(" = ")
-        if level:
-            found = found * (people[column].astype(str) == level)
-        elif "(" in part:
-            found = found * getattr(np, part.split("(")[0])(people[part.split("(")[1][:-1]])
-        elif part != "intercept":
-            found = found * people[part.split("^")[0]] ** int(part.partition("^")[2] or 1)
-    return np.asarray(found, dtype=float)
-
-
-@pytest.mark.parametrize("engine", ["patsy", "formulaic"])
-@pytest.mark.parametrize("right", PRODUCTS + POWERS)
-def test_products_leave_as_data_and_predict_what_the_noised_formula_does(
-    right: str, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(statsmodels.formula.options, "_formula_engine", engine)
-    results = smf.ols(f"height ~ {right}", PEOPLE).fit()
-    publication = seepage.publish(results, noise_scale=0.5, accept=None, categories=LEVELS)
-    estimator, names = publication.estimator, publication.certificate.published["parameters"]
-    # Other people, who were not there when anything was fitted.
-    others = PEOPLE.sample(50, random_state=1).assign(age=lambda rows: rows["age"] + 0.37)
-    values = [*estimator[-1].coef_, *([estimator[-1].intercept_] if "intercept" in names else [])]
-    expected = sum(value * _by_hand(name, others) for value, name in zip(values, names, strict=True))
-    columns = [name for name in ("age", "dose", "ward", "ordered", "sex") if name in right]
-    np.testing.assert_allclose(estimator.predict(others[columns]), expected, rtol=1e-12)
-    # Every column of the formula's design has its coefficient; levels that stand for none have zero.
-    given = [_by_hand(name, PEOPLE) for name, value in zip(names, values, strict=True) if value != 0]
-    same = np.array([[np.allclose(one, other, rtol=1e-12) for one in given] for other in results.model.exog.T])
-    assert (same.sum(axis=0) == 1).all()
-    assert (same.sum(axis=1) == 1).all()
-    content = skops.io.dumps(estimator)
-    unknown = skops.io.get_untrusted_types(data=content)
-    assert set(unknown) <= {"seepage.linear.objective._glm.GLM"}
-    again = skops.io.loads(content, trusted=unknown)
-    np.testing.assert_array_equal(again.predict(others[columns]), estimator.predict(others[columns]))
-    for value in (*PEOPLE["age"].head(40), *PEOPLE["dose"].head(40)):
-        assert np.float64(value).tobytes() not in content
-        assert repr(float(value)).encode() not in content
-
-
-LIMITS = [10.0, 40.0, 60.0, 90.0]
 CODED = [
-    "bs(age, knots=[40, 60], lower_bound=10, upper_bound=90)",
-    "bs(age, knots=[], lower_bound=10, upper_bound=90, degree=2) + np.log(age)",
-    "bs(age, knots=(35,), lower_bound=10, upper_bound=90, include_intercept=True) - 1",
-    "cr(age, knots=[33, 60], lower_bound=25, upper_bound=75) - 1",
-    "bs(age, knots=[50], lower_bound=10, upper_bound=90) * C(ward)",
-    "np.log(age):bs(age, knots=[50], lower_bound=10, upper_bound=90) + dose",
     "C(ward, Sum) + age",
-    "age * C(ward, Helmert)",
-    "C(ordered, Diff):C(sex, Sum)",
+    "C(ordered, Diff) + C(sex, Sum)",
+    "age + C(ward, Helmert)",
 ]
 
 
 @pytest.mark.parametrize("engine", ["patsy", "formulaic"])
 @pytest.mark.parametrize("right", CODED)
-def test_splines_with_given_knots_and_contrasts_leave_in_another_basis(
-    right: str, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contrasts_leave_as_coefficients_of_levels(right: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statsmodels.formula.options, "_formula_engine", engine)
     results = smf.ols(f"height ~ {right}", PEOPLE).fit()
     release = ready(*with_steps(taken_apart(results))[:3], Terms(0.5, None, categories=LEVELS))
@@ -137,31 +69,10 @@ def test_splines_with_given_knots_and_contrasts_leave_in_another_basis(
     columns = [name for name in ("age", "dose", "ward", "ordered", "sex") if name in right]
     np.testing.assert_allclose(estimator.predict(PEOPLE[columns]), results.model.exog @ drawn, rtol=1e-12)
     content = skops.io.dumps(estimator)
-    harmless = ("seepage.linear.objective._glm.GLM", "scipy.interpolate._bsplines.BSpline", "array_api_compat")
-    assert all(any(part in name for part in harmless) for name in skops.io.get_untrusted_types(data=content))
+    assert set(skops.io.get_untrusted_types(data=content)) <= {"seepage.linear.objective._glm.GLM"}
     leak = seepage.measure(results, noise_scale=0.5)
     for name in columns:
         np.testing.assert_allclose(release.leak.attributes[name], leak.attributes[name], rtol=1e-8)
-
-
-def test_products_are_measured_as_the_results_are() -> None:
-    results = smf.logit("ill ~ age * C(ward)", PEOPLE).fit(disp=0)
-    worst = float(seepage.measure(results, noise_scale=0.1).error_floor()["age"].min())
-    with pytest.raises(seepage.errors.PolicyError):
-        seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 1.0001 * worst}}, categories=LEVELS)
-    seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.9999 * worst}}, categories=LEVELS)
-
-
-def test_a_level_that_is_only_in_a_product_is_held_to_the_same_rule() -> None:
-    people = PEOPLE.assign(ward=np.where(np.arange(300) < 3, "attic", PEOPLE["ward"]))
-    product = "dose ~ age:C(ward)"
-    with pytest.raises(seepage.errors.UnsupportedError, match="attic"):
-        seepage.publish(smf.ols(product, people).fit(), noise_scale=0.1, accept=None)
-    estimator = seepage.publish(
-        smf.ols(product, PEOPLE).fit(), noise_scale=0.1, accept=None, categories=LEVELS
-    ).estimator
-    with pytest.raises(ValueError, match="attic"):
-        estimator.predict(people[["age", "ward"]])
 
 
 def test_it_is_measured_as_the_results_are() -> None:
@@ -202,30 +113,17 @@ def test_levels_of_a_formula_are_named_if_they_were_given_whatever_rows_and_peop
 @pytest.mark.parametrize(
     ("formula", "said"),
     [
-        ("ill ~ age:I(dose + 1)", r"term 'I\(dose \+ 1\)'"),
-        ("ill ~ bs(age, df=4)", r"term 'bs\(age, df=4\)' .* single people for knots, lower_bound, upper_bound"),
+        ("ill ~ I(age ** 2) + dose", r"term 'I\(age \*\* 2\)' .* Make its columns before"),
+        ("ill ~ age * C(ward)", r"term '.*age.*' .* Make its columns before"),
+        ("ill ~ bs(age, knots=[40, 60], lower_bound=10, upper_bound=90)", "term 'bs"),
         ("ill ~ center(age)", r"term 'center\(age\)'"),
-        ("ill ~ I(age ** 0.5)", "term 'I"),
         ("ill ~ 1", "no term but the constant"),
-        ("ill ~ bs(age, knots=[40, 60])", "single people for lower_bound, upper_bound"),
-        ("ill ~ bs(age, df=4, lower_bound=10, upper_bound=90)", "single people for knots"),
-        ("ill ~ dose:cr(age, knots=LIMITS[1:3], lower_bound=10, upper_bound=90)", "cannot be published as it is"),
     ],
 )
 def test_terms_that_have_no_step_are_named(formula: str, said: str) -> None:
     results = smf.logit(formula, PEOPLE).fit(disp=0)
     with pytest.raises(seepage.errors.UnsupportedError, match=said):
         seepage.publish(results, noise_scale=0.1, accept=None)
-
-
-def test_splines_of_a_column_with_spaces_are_suggested_as_a_formula_takes_them() -> None:
-    people = PEOPLE.rename(columns={"age": "age at entry"})
-    results = smf.logit("ill ~ bs(Q('age at entry'), df=4)", people).fit(disp=0)
-    with pytest.raises(seepage.errors.UnsupportedError, match="single people") as told:
-        seepage.publish(results, noise_scale=0.1, accept=None)
-    term = str(told.value).partition("of your own: ")[2].partition(", and fit again")[0]
-    given = smf.logit(f"ill ~ {term}", people).fit(disp=0)
-    assert seepage.publish(given, **TINY).certificate.published["parameters"][0] == "age at entry, spline 1"
 
 
 def test_labels_come_with_the_results() -> None:

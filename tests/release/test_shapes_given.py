@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import seepage
-from seepage._shapes import Balanced, FromPublicRows, InverseHessian, PerUnit
+from seepage._shapes import Balanced, FromPublicRows, PerUnit, RobustCovariance
 from seepage.release import GaussianNoise
 
 FLOORS = {"a": 0.5, "b": 5.0}
@@ -47,14 +47,14 @@ def test_units_behind_a_scaler_of_the_same_rows_are_those_of_a_covariance(people
 def test_what_calibrate_returns_for_a_noise_with_a_shape_can_be_published(people, scale):
     X, y = people
     model = Ridge().fit(X, y)
-    leak = seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=InverseHessian(scale=scale)))
+    leak = seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=RobustCovariance(scale=scale)))
     for floor in (0.1, 0.3, 0.6, 1.0):
         noise = seepage.calibrate(leak, error_floor={"a": floor})
         seepage.publish(model, X, y, noise_scale=noise, accept={"error_floor": {"a": floor}})
 
 
 def test_the_gap_is_that_of_the_scale_it_was_found_for(leak):
-    noise = seepage.calibrate(leak, error_floor=FLOORS, shape="hessian")
+    noise = seepage.calibrate(leak, error_floor=FLOORS, shape=RobustCovariance(scale=1.0))
     assert noise.gap is not None
     assert noise.scaled(10.0).gap is None
     assert seepage.calibrate(leak, error_floor=FLOORS, shape="isotropic").scaled(2.0).gap is None
@@ -98,7 +98,7 @@ def test_public_rows_that_do_not_fit_are_refused_by_name(people, leak):
 
 def test_natural_mistakes_are_answered(people, leak):
     X, y = people
-    for wrong in (X, X.to_numpy(), [X, y], GaussianNoise(scale=1.0), InverseHessian):
+    for wrong in (X, X.to_numpy(), [X, y], GaussianNoise(scale=1.0), RobustCovariance):
         with pytest.raises(seepage.errors.InputError, match="X_public, y_public"):
             seepage.calibrate(leak, error_floor=FLOORS, shape=wrong)
     with pytest.raises(seepage.errors.InputError, match="'hessian'"):
@@ -113,7 +113,7 @@ def test_natural_mistakes_are_answered(people, leak):
         Balanced(scale=1.0, floors={"a": 1.0}, share="much", balance=0.0)
     # Nobody is told about a scaler where there is none.
     with pytest.raises(seepage.errors.PolicyError, match="does not follow the rows"):
-        seepage.calibrate(leak, error_floor={"a": 1e4}, shape="hessian")
+        seepage.calibrate(leak, error_floor={"a": 1e4}, shape=RobustCovariance(scale=1.0))
 
 
 def test_behind_a_bend_the_same_noise_everywhere_is_calibrated_as_without_a_shape(people):

@@ -1,13 +1,11 @@
 """What some noises give and cost, held against measurements at each of them."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage.release import GaussianNoise, RobustCovariance, suggest
@@ -20,13 +18,10 @@ def test_what_a_noise_gives_is_what_is_measured_at_it():
     model = make_pipeline(StandardScaler(), LogisticRegression(C=1e6, tol=1e-10)).fit(X, Y > 140)
     found = suggest(seepage.measure(model, X, Y > 140, noise_scale=3.0), standard_errors=[0.3, 2.0])
     assert set(found.floors) == {"age", "bmi"}
-    assert set(found.rates) == {"sex", "target"}
     for i, times in enumerate(found.standard_errors):
         again = seepage.measure(model, X, Y > 140, noise_scale=GaussianNoise(standard_errors=times))
         for name in found.floors:
             assert found.floors[name][i] == pytest.approx(again.error_floor()[name].min(), rel=1e-9)
-        for name in found.rates:
-            assert found.rates[name][i] == pytest.approx(again.success_rate(name)["success_rate"].max(), rel=1e-6)
         assert found.wider[i] == pytest.approx(np.sqrt(1 + times**2) - 1)
 
 
@@ -34,11 +29,10 @@ def test_the_frame_and_the_text_have_the_same_numbers():
     model = LinearRegression().fit(X, Y)
     found = suggest(seepage.measure(model, X, Y, noise_scale=1.0))
     frame = found.frame
-    assert len(frame) == 4 * 4
+    assert len(frame) == len(found.floors) * 4
     age = frame[frame["attribute"] == "age"]
     assert age["error_floor"].tolist() == list(found.floors["age"])
-    assert age["blind_guess"].tolist() == [pytest.approx(X["age"].std(ddof=0))] * 4
-    assert frame[frame["attribute"] == "sex"]["success_rate"].tolist() == list(found.rates["sex"])
+    assert age["baseline_guess"].tolist() == [pytest.approx(X["age"].std(ddof=0))] * 4
     lines = repr(found).splitlines()
     assert lines[0].split()[-4:] == ["0.1", "0.2", "0.5", "1"]
     assert lines[1].split()[-4:] == ["0.5%", "2%", "12%", "41%"]
@@ -54,23 +48,6 @@ def test_the_noise_on_variances_is_that_of_the_measurement():
         assert suggest(leak, standard_errors=[0.5]).floors["age"][0] == pytest.approx(floor, rel=1e-9)
         least = seepage.calibrate(leak, error_floor={"age": floor}, shape="standard errors", exact=True)
         assert (least.shape.variances, least.shape.scale) == (variances, pytest.approx(0.5, rel=1e-6))
-
-
-def test_a_rate_that_one_record_makes_unknowable_leaves_the_others_answered():
-    # One case in the smallest ward: without it that ward's coefficient runs off, and so do rates.
-    random = np.random.default_rng(0)
-    ward = np.repeat(["a", "b", "c"], [60, 60, 5])
-    people = pd.DataFrame({"age": random.normal(50, 10, 125), "ward": ward})
-    ill = random.random(125) < 0.4
-    ill[120:] = [True, False, False, False, False]
-    wards = make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough")
-    model = make_pipeline(wards, LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)).fit(people, ill)
-    leak = seepage.measure(model, people, ill, noise_scale=1.0)
-    with pytest.warns(RuntimeWarning, match="a value of some category has a single case: merge rare values of categ"):
-        found = suggest(leak)
-    assert np.isnan(found.rates["label"]).all()
-    assert np.isfinite(found.floors["age"]).all()
-    assert repr(found).splitlines()[-1].split() == ["label", "told", "?", "?", "?", "?"]
 
 
 def test_what_cannot_be_suggested_is_said():

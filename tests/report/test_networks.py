@@ -43,7 +43,7 @@ def leak():
 
 
 def test_a_private_label_of_a_network_is_what_it_predicts(leak):
-    left = seepage.Policy(error_floor={"input": 1.0}).untargeted(leak)
+    left = seepage.Policy(error_floor={"input": 1.0}).attributes_without_target(leak)
     assert left == Untargeted(("label",), ("label",), False)
 
 
@@ -55,7 +55,9 @@ def test_a_group_of_no_values_needs_no_target(leak):
         sizes=np.array([64.0, 0.0]),
         traces=found.traces * np.array([1.0, 0.0]),
     )
-    assert seepage.Policy(error_floor={"input": 1.0}).untargeted(Leakage(empty)) == Untargeted((), (), False)
+    assert seepage.Policy(error_floor={"input": 1.0}).attributes_without_target(Leakage(empty)) == Untargeted(
+        (), (), False
+    )
 
 
 @pytest.mark.parametrize("edition", ["internal", "publishable"])

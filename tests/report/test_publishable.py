@@ -35,9 +35,6 @@ def test_the_page_holds_the_verdict_and_no_number_about_the_rows():
     document, text = found[0], report.markdown()
     assert document.verdict.status == "met"
     assert document.eta is document.dfil is document.utility is document.exposed is None
-    # Fixed by sizes and policy: 6 most exposed, 6 by chance; 5 values of one attribute.
-    assert (document.trials.people.value, document.trials.values.value) == (12, 60)
-    assert "tells these from the truth better than promised" in text
     assert "In short" not in text + report.html()
 
 

@@ -102,8 +102,6 @@ def test_factors_of_the_noise_are_those_of_calibration():
 
 def test_categories_are_told_by_their_success_rates():
     frame = X.assign(sex=np.where(X["sex"] > 1, "f", "m"))
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
 
     columns = make_column_transformer((OneHotEncoder(drop="first"), ["sex"]), remainder="passthrough")
     leak = seepage.measure(make_pipeline(columns, Ridge()).fit(frame, Y), frame, Y, noise_scale=3.0)
@@ -187,12 +185,14 @@ def test_a_missing_folder_is_named(tmp_path):
             (0.55, 0.7),
             "At equal odds, no attacker can tell anyone's “gene” more than 70% of the time; for half the people",
         ),
+        ((0.55, 0.7), "best attacker tells anyone's “gene” up to about 70% of the time; for half the people about"),
         ((0.55, 1.0), "can tell “gene” of some people almost for certain; for half the people at most 55% of the time"),
         ((1.0, 1.0), "can tell “gene” of half the people almost for certain"),
     ],
 )
 def test_success_rates_are_put_into_words(rates, sentence):
-    values = tuple(Rate(public(share), personal(rate)) for share, rate in zip((0.5, 1.0), rates, strict=True))
+    exact = "about" not in sentence
+    values = tuple(Rate(public(share), personal(rate), exact) for share, rate in zip((0.5, 1.0), rates, strict=True))
     document = Report.of(LEAK, "internal").document
     first = replace(document.findings, attributes=("gene",))
     document = replace(document, categories=(CategoryAttribute("gene", values, None),), findings=first)
@@ -232,19 +232,6 @@ def test_people_in_files(tmp_path):
     assert _checked(Report.of(leak, "internal", groups="kind")).document.groupings[0].name == "kind"
 
 
-def test_policies_over_files_agree_with_those_in_memory(tmp_path):
-    people = write_people(tmp_path / "data", rows=2000)
-    model = Ridge().fit(people.X, people.frame["outcome"])
-    leak = seepage.measure(model, people.pattern, target="outcome", noise_scale=0.05)
-    memory = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.05)
-    for quantile in (0.5, 0.9, 1.0):
-        policy = seepage.Policy(error_floor={"x0": 0.5, "x3": 1.0}, eta=1.0, quantile=quantile)
-        exact, found = policy.factors(memory), policy.factors(leak)
-        for target, factor in exact.items():
-            # Never less noise than needed, and hardly more.
-            assert factor * (1 - 1e-9) <= found[target] <= factor * 1.0025
-
-
 def test_groups_are_given_in_many_ways():
     one = Report.of(LEAK, "internal", groups=X["sex"]).document.groupings
     assert [grouping.name for grouping in one] == ["sex"]
@@ -274,9 +261,9 @@ def test_a_model_card_gets_a_section():
     [
         (
             {"policy": {"floor": 1.0}},
-            "A policy has error_floor, success_rate, eta, quantile, unnamed and ranges, not {'floor': 1.0}",
+            "A policy has error_floor, success_rate, eta, quantile and other_attributes, not {'floor': 1.0}",
         ),
-        ({"policy": 3}, "A policy has error_floor, success_rate, eta, quantile, unnamed and ranges, not 3"),
+        ({"policy": 3}, "A policy has error_floor, success_rate, eta, quantile and other_attributes, not 3"),
         ({"units": {"height": "cm"}}, "no private attribute 'height'"),
         ({"categories": ["height"]}, "no private attribute 'height'"),
         ({"prior": "public"}, 'prior must be "data"'),
@@ -320,7 +307,6 @@ def test_a_million_people_take_seconds_and_little_room():
     leak = seepage.measure(Ridge().fit(rows, labels), rows, labels, noise_scale=1e-3)
     leak.information.examples(), leak.information.attributes(), leak.information.variances()
     groups = random.choice(["north", "south", "east"], len(rows))
-    # A page for everybody is counted, number by number, and attacked: that takes passes over the rows, not seconds.
     start = time.process_time()
     report = Report.of(leak, "internal", groups=groups, policy=seepage.Policy(eta=1.0))
     assert len(report.html().encode()) < 1e6

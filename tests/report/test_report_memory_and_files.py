@@ -94,23 +94,3 @@ def test_success_rates_of_people_in_files_are_said_to_be_unanswered(people, tmp_
     assert report.document.categories[0].silence.reason == str(reason.value)
     assert report.document.verdict.status == "withheld"
     assert report.document.verdict.silence.reason == str(reason.value)
-
-
-def test_a_report_with_a_success_rate_refits_each_person_once(people, monkeypatch):
-    from seepage.linear.information._refit import Refit
-
-    refitted, moves = [], Refit.moves
-
-    def counted(self, before, after, *others, **more):
-        refitted.append(len(before))
-        return moves(self, before, after, *others, **more)
-
-    monkeypatch.setattr(Refit, "moves", counted)
-    model = LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
-    leak = seepage.measure(model, people.X, people.frame["class"], noise_scale=1.0)
-    report = Report.of(leak, "internal", policy={"success_rate": {"class": 0.9}})
-    assert sum(refitted) == len(people.frame)
-    assert report.document.verdict.status in ("met", "missed")
-    assert report.document.categories[0].rates
-    Report.of(leak, "publishable", policy={"success_rate": {"class": 0.9}})
-    assert sum(refitted) == len(people.frame)

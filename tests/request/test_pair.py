@@ -1,11 +1,14 @@
 """Two regressions that differ by one person, both of which pass by themselves."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from requests_made import kept, regression, table
 from sklearn.datasets import load_diabetes
 
 import seepage
+from seepage.errors import InputError
 from seepage.request import check
 
 PEOPLE = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progress"})
@@ -66,13 +69,13 @@ def test_the_least_noise_that_was_tried_protects_this_person(verdict):
     (named,) = noise.outputs
 
     def measured(name, amount):
-        plain = seepage.measure(model, rows[name], ids="id", others_known=0, published=["coefficients"])
+        plain = seepage.measure(model, rows[name], ids="id", known_records=0, published=["coefficients"])
         if name != named:
-            return seepage.measure(model, rows[name], ids="id", others_known=0)
+            return seepage.measure(model, rows[name], ids="id", known_records=0)
         spread = plain.information.printed.sampling
         added = seepage.release.GaussianNoise(covariance=np.diag((amount * spread) ** 2))
         return seepage.measure(
-            model, rows[name], ids="id", others_known=0, published=["coefficients"], noise_scale=added
+            model, rows[name], ids="id", known_records=0, published=["coefficients"], noise_scale=added
         )
 
     composed = seepage.compose({name: measured(name, noise.number) for name in rows})
@@ -100,11 +103,32 @@ def test_what_was_let_out_before_is_read_with_it(pair, tmp_path):
         for each in pair.glob(f"{name}.*"):
             (folder / each.name).write_bytes(each.read_bytes())
     assert check(now, people=PEOPLE).word == "pass"
-    found = check(now, people=PEOPLE, earlier=before)
+    found = check(now, people=PEOPLE, earlier=[before])
     assert [(each.name, each.word) for each in found.stages] == [("with what was let out before", "fail")]
     assert found.findings[0].people == ("p441",)
     # What is out cannot be left out.
     assert found.findings[0].mends[0].outputs == ("june",)
+
+
+def test_earlier_requests_are_compared_together_by_the_names_of_their_folders(tmp_path):
+    """The means of women and of men, of two earlier requests, and that of all but one person."""
+    wheres = {"one": ["sex == 1"], "two": ["sex == 2"], "now": ["id != p441"]}
+    for folder, (where,) in wheres.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "means.toml").write_text(f'of = ["progress"]\nstatistics = ["mean"]\nwhere = "{where}"\n')
+    earlier = [tmp_path / "one", tmp_path / "two"]
+    for before in ([], earlier[:1], earlier[1:]):
+        assert check(tmp_path / "now", people=PEOPLE, earlier=before).word == "pass"
+    found = check(tmp_path / "now", people=PEOPLE, earlier=earlier)
+    assert (found.word, found.findings[0].people) == ("fail", ("p441",))
+    assert [each.name for each in found.outputs] == ["means"]
+    assert f"means, {earlier[1]} (earlier)" in found.stages[0].outputs
+
+
+@pytest.mark.parametrize("earlier", ["before", Path("before"), 3])
+def test_folders_of_earlier_requests_are_listed(pair, earlier):
+    with pytest.raises(InputError, match=r"List the folders of earlier requests: earlier=\['may', 'june'\]"):
+        check(pair, people=PEOPLE, earlier=earlier)
 
 
 def test_a_publishable_edition_names_and_counts_nobody(verdict):
@@ -136,7 +160,7 @@ def test_a_table_of_means_beside_a_regression_without_one_person_fails(tmp_path)
 
 
 def test_a_policy_stands_for_the_rule(pair):
-    public = seepage.Policy(error_floor={"age": 1e-6}, unnamed="public")
+    public = seepage.Policy(error_floor={"age": 1e-6}, other_attributes="public")
     found = check(pair, people=PEOPLE, policy=public)
     assert found.findings[0].attributes == ("age",)
     strict = check(pair, people=PEOPLE, policy=seepage.Policy(error_floor={"s5": 10.0}))

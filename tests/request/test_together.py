@@ -21,8 +21,8 @@ def test_outputs_that_cannot_be_read_together_are_for_review_and_say_why():
     other = Aggregate(of=["score"], statistics=["mean"]).fit(meters)
     found = check(
         {
-            "score": seepage.measure(table, PEOPLE, ids="id", others_known=0),
-            "thousands": seepage.measure(other, meters, ids="id", others_known=0),
+            "score": seepage.measure(table, PEOPLE, ids="id", known_records=0),
+            "thousands": seepage.measure(other, meters, ids="id", known_records=0),
         },
         people=PEOPLE,
     )

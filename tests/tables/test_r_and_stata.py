@@ -117,7 +117,7 @@ def test_the_page_runs_and_its_numbers_are_those_of_the_fits(folder: Path) -> No
     np.testing.assert_allclose(names["clinics"].examples["eta"], wanted.examples["eta"], rtol=1e-8)
     # The names of parameters, what was measured of clinics, and one penalty twice.
     lines = printed.getvalue().splitlines()
-    assert "['age', 'ward = east', 'ward = north', 'ward = south', 'log(dose)', 'intercept']" in lines
+    assert "['age', 'log_dose', 'ward = east', 'ward = north', 'ward = south', 'intercept']" in lines
     assert "['age', 'clinic', 'ill']" in lines
     assert "20.0 20.0" in lines
     ridged = names["ridge"]

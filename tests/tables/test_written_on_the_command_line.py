@@ -50,6 +50,7 @@ def folder(terminal: Terminal) -> Path:
     PEOPLE.to_csv(folder / "semicolons.csv", index=False, sep=";", decimal=",")
     load_rossi().to_parquet(folder / "rossi.parquet")
     written(folder / "model.toml", HEAD, RESULTS.params)
+    written(folder / "plain.toml", HEAD, smf.logit("ill ~ age + dose + ward", PEOPLE).fit(disp=0).params)
     written(folder / "few.toml", HEAD, RESULTS.params, digits=1)
     written(folder / "typo.toml", HEAD.replace("outcome", "outcom"), RESULTS.params)
     cox = CoxPHFitter().fit(load_rossi(), "week", "arrest")
@@ -90,15 +91,13 @@ def test_rows_that_were_left_out_are_told(terminal: Terminal) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_every_command_takes_a_table(terminal: Terminal) -> None:
-    both = "written/model.toml written/people.parquet"
-    assert terminal.run(f"seepage calibrate {both} --policy written/policy.toml -q").out.strip() != ""
-    assert "rows       150" in terminal.run(f"seepage plan {both}").out
-    assert terminal.run(f"seepage check {both} --policy written/policy.toml -n 0.001").code == 1
-    given = "--policy written/policy.toml --categories ward=east,north,south"
-    answer = terminal.run(f"seepage publish {both} {given} -n 0.1 -o written/noisy.skops")
+    given = "written/plain.toml written/people.parquet --policy written/policy.toml"
+    assert terminal.run(f"seepage calibrate {given} -q").out.strip() != ""
+    assert terminal.run(f"seepage check {given} -n 0.001").code == 1
+    answer = terminal.run(f"seepage publish {given} --categories ward=east,north,south -n 0.1 -o written/noisy.skops")
     assert answer.code == 0, answer.text
     names = json.loads((terminal.folder / "written/noisy.certificate.json").read_text())["published"]["parameters"]
-    assert names == ["age", "ward = east", "ward = north", "ward = south", "log(dose)", "intercept"]
+    assert names == ["age", "dose", "ward = east", "ward = north", "ward = south", "intercept"]
 
 
 def test_from_nothing_as_a_user_does(folder: Path) -> None:

@@ -34,14 +34,14 @@ _REFUSED = {
     "range": _SPREAD,
     "mode": "Print the shares of the values",
 }
-_SAME = {"std": "sd", "n": "count", "size": "count", "total": "sum", "average": "mean", "percent": "share", "var": "sd"}
+WORDS = {"std": "sd", "n": "count", "size": "count", "total": "sum", "average": "mean", "percent": "share", "var": "sd"}
 
 
 class Aggregate(TableEstimator):
     """A table of means, counts, sums, shares and standard deviations, by cells.
 
     `seepage.measure(table, frame)` says what it gives away about each person in it, as of a regression without noise.
-    How often a category is told by counts and shares is exact, at any size; all else is "normal": it describes
+    How often a category is told by counts and shares is exact, at any size; all else is "approximate": it describes
     attackers who use averages, and bounds nobody.
 
     Parameters
@@ -57,7 +57,7 @@ class Aggregate(TableEstimator):
         Whether totals are printed: of every combination of fewer columns of `by`, and of everybody.
     where : str, optional
         For whom it is: comparisons joined by "and", such as "age >= 65 and sex == F". That somebody is among them
-        counts as known.
+        counts as known. Levels are those of all rows: the table says which of them nobody inside has.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Aggregate(TableEstimator):
     1    B     60         61.0       0.666667
     >>> leak = seepage.measure(table, people)
     >>> leak
-    Leakage(120 people, 3 private attributes, normal)
+    Leakage(120 people, 3 private attributes, approximate)
     >>> float(leak.success_rate("fell")["success_rate"].max().round(3))
     0.557
     """
@@ -117,9 +117,7 @@ class Aggregate(TableEstimator):
         in_cell = sum(each.grouping is found[0] for each in series)
         averages = len(discrete) < len(series)
         remarks = for_whom(self.where)
-        # What is counted in a cell rests on whoever has a value there.
-        divided = tuple(records.together((*by, name)) for name in shares)
-        return Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks, divided=divided)
+        return Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks)
 
     def _shown(self, made: Made) -> Frame:
         numbers, by = made.numbers, made.by
@@ -154,7 +152,7 @@ def _checked_statistics(statistics: Sequence[str]) -> tuple[str, ...]:
         if str(name).lower() in _REFUSED:
             raise UnsupportedError(f"A {name} {_OF_PEOPLE}. {_REFUSED[str(name).lower()]}.")
         if name not in STATISTICS:
-            same = _SAME.get(str(name).lower())
+            same = WORDS.get(str(name).lower())
             meant = f" Did you mean {same!r}?" if same else ""
             raise InputError(f"{name!r} is none of the statistics {several(list(STATISTICS))}.{meant}")
     if not statistics:
@@ -185,7 +183,8 @@ def _series(records: Records, of: Sequence[str], asked: Sequence[str], grouping:
         yes = levels in ((0, 1), (False, True))
         for statistic in wanted:
             word = "share" if statistic == "mean" else "number"
+            present = np.unique(records.values[name]).tolist()
             # Of two values the share of one says that of the other.
-            for level in [1] if len(levels) == 2 else range(len(levels)):
+            for level in [1] if yes or (len(levels) == 2 and len(present) == 2) else present:
                 title = f"{word} of {name}" + ("" if yes else f" = {levels[level]}")
                 yield Series(statistic, name, level, title, grouping)

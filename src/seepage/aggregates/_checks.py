@@ -6,7 +6,7 @@ import numpy as np
 
 from seepage._tables import Array
 from seepage.aggregates._numbers import CellMoments, Series, TableNumbers
-from seepage.others import Check
+from seepage.attackers import Check
 
 _LEAST = 10
 # What the two largest may be of a sum.

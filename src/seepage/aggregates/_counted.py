@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from seepage._tables import Array
 from seepage.aggregates._chances import counted, linked, with_totals
 from seepage.aggregates._records import Records
-from seepage.others import Attacker
+from seepage.attackers import Attacker
 
 
 class ToldApart(NamedTuple):
@@ -66,16 +66,19 @@ class Counted:
 
     def _told(self, attribute: str, slices: Sequence[str], places: NDArray[np.intp], unknown: int) -> Array:
         own, other, inverse = self._sizes(attribute, slices, places)
-        found = counted(own.ravel(), other.ravel(), self.others, unknown).reshape(own.shape)
+        first = np.unique(inverse, return_index=True)[1]
+        # The distance of a value from itself is zero.
+        differs = self.records.values[attribute][first][:, None] != places
+        found = np.zeros(own.shape)
+        found[differs] = counted(own[differs], other[differs], self.others, unknown)
         for wider in self._wider(attribute, slices):
             # People who are alike in the slice are alike in what is wider.
-            first = np.unique(inverse, return_index=True)[1]
             more_own, more_other, at = self._sizes(attribute, wider, places)
             more_own, more_other = more_own[at[first]], more_other[at[first]]
-            sizes = np.stack([own, other, more_own, more_other], axis=-1).reshape(-1, 4)
+            sizes = np.stack([own, other, more_own, more_other], axis=-1)[differs]
             unique, back = np.unique(sizes, axis=0, return_inverse=True)
             totals = np.array([with_totals(*each) for each in unique.tolist()])
-            found = np.maximum(found, totals[back.ravel()].reshape(found.shape))
+            found[differs] = np.maximum(found[differs], totals[back.ravel()])
         return found[inverse]
 
     def _wider(self, attribute: str, slices: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -2,15 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from seepage._python import Self
 from seepage._tables import Array, Data, Frame
 from seepage.aggregates._measured import Made, measured
+from seepage.attackers import SamplingLeakage, TableQuestion
 from seepage.errors import InputError
-from seepage.others import OthersLeakage, TableQuestion
 
 
 class TableEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -44,7 +45,7 @@ class TableEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self._values = made.numbers.values(made.numbers.at)
         return self
 
-    def measured(self, X: Data, asked: TableQuestion) -> OthersLeakage:
+    def measured(self, X: Data, asked: TableQuestion) -> SamplingLeakage:
         """Return what the table gives away: `seepage.measure(table, frame)` asks here.
 
         Parameters

@@ -9,12 +9,12 @@ from scipy.special import ndtri
 
 from seepage._tables import Column, which
 from seepage.aggregates._counted import Counted
+from seepage.attackers import SamplingInformation
 from seepage.leakage import Distances
-from seepage.others import OthersInformation
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableInformation(OthersInformation):
+class TableInformation(SamplingInformation):
     """The information that a table carries.
 
     Success rates of categories are exact for the counts and shares, at any size: they are those of the best attacker at
@@ -39,8 +39,8 @@ class TableInformation(OthersInformation):
     def silence(self) -> str:
         return "" if any(map(self._counts, self.categorical)) else super().silence()
 
-    def unclaimed(self) -> Mapping[str, Column]:
-        found = dict(super().unclaimed())
+    def not_assessed(self) -> Mapping[str, Column]:
+        found = dict(super().not_assessed())
         for name in filter(self._counts, found):
             found[name] = np.full(self.count, "", dtype=object)
         return found
@@ -58,5 +58,7 @@ class TableInformation(OthersInformation):
             more = np.fmax(distance, normal)
             enough = self._counts(attribute) and told.whole
             distance = more if enough else np.where(np.isnan(normal), np.nan, more)
-        distance = np.where(np.arange(len(asked)) == truth[:, None], 0.0, distance)
+        # A single value has no other that it could be compared with.
+        same = 0.0 if len(asked) > 1 else np.nan
+        distance = np.where(np.arange(len(asked)) == truth[:, None], same, distance)
         return Distances(asked, truth, distance)

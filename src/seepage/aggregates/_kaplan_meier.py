@@ -21,8 +21,8 @@ from seepage.aggregates._estimator import TableEstimator, checked_names
 from seepage.aggregates._measured import Made
 from seepage.aggregates._numbers import RecordNumbers
 from seepage.aggregates._records import Records, Values
+from seepage.attackers import Check
 from seepage.errors import InputError
-from seepage.others import Check
 
 _LEAST = 10
 
@@ -92,13 +92,6 @@ class CurveNumbers(RecordNumbers):
             found[some] = len(some) - np.searchsorted(followed, until[some])
         return found
 
-    def until(self) -> NDArray[np.intp]:
-        """Return a place for people of one cell who leave between the same times, with an event or without one."""
-        values = self.records.values
-        last = np.searchsorted(self.times, values[self.duration])
-        cell = self.grouping.cell(values, len(self.records))
-        return np.asarray((cell * (len(self.times) + 1) + last) * 2 + (values[self.event] == 1), dtype=np.intp)
-
     def values(self, fitted: Sequence[_Curve]) -> Array:
         return np.concatenate([curve.left(self.times) for curve in fitted])
 
@@ -139,8 +132,8 @@ class KaplanMeier(TableEstimator):
     """Kaplan and Meier's estimates of survival at stated times, by cells.
 
     Private are the event and the columns of `by`; the times of follow-up count as known, as estimates move with them by
-    steps. What `seepage.measure(table, frame)` says of it is "normal": it describes attackers who use averages, and
-    bounds nobody.
+    steps. What `seepage.measure(table, frame)` says is "approximate": it describes attackers who use averages, and is
+    no bound.
 
     Parameters
     ----------
@@ -207,7 +200,7 @@ class KaplanMeier(TableEstimator):
         )
         made = Made(numbers, (self.event, *by), by, None, True, len(times), _checks(numbers), (remark,))
         # Whoever leaves last is among few, however many there were in the cell.
-        return replace(made, among=numbers.at_risk(), divided=(numbers.until(),))
+        return replace(made, among=numbers.at_risk())
 
     def _shown(self, made: Made) -> Frame:
         numbers, by = made.numbers, made.by

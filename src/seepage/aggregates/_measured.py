@@ -12,11 +12,11 @@ from seepage.aggregates._counted import Counted
 from seepage.aggregates._information import TableInformation
 from seepage.aggregates._numbers import RecordNumbers
 from seepage.aggregates._printed import printed_of
+from seepage.attackers import Attacker, Check, Digits, SamplingLeakage, TableQuestion, about, described, with_known_size
+from seepage.attackers.rows import is_code
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import PeopleInMemory
 from seepage.leakage.types import By
-from seepage.others import Attacker, Check, Digits, OthersLeakage, TableQuestion, about, described, with_known_size
-from seepage.others.rows import is_code
 
 # For sums over a cell to be like normal ones: people, and people to a number.
 _LEAST, _A_NUMBER = 10, 5
@@ -48,8 +48,6 @@ class Made:
     remarks: tuple[Assumption, ...] = ()
     among: NDArray[np.intp] | None = None
     """How many people each person is one of in what moves the table; those of the cell, if it does not say."""
-    divided: tuple[NDArray[np.intp], ...] = ()
-    """Ways in which numbers rest on parts of the people; those of the cells, if it does not say."""
 
 
 def people_of(made: Made, ids: Listed, groups: By) -> PeopleInMemory:
@@ -76,14 +74,10 @@ def people_of(made: Made, ids: Listed, groups: By) -> PeopleInMemory:
     return found
 
 
-def measured(made: Made, asked: TableQuestion) -> OthersLeakage:
+def measured(made: Made, asked: TableQuestion) -> SamplingLeakage:
     """Return what a table gives away without noise."""
-    known_sizes = asked.known_sizes
+    known_group_sizes = asked.known_group_sizes
     records, count = made.numbers.records, len(made.numbers.records)
-    if count < 3:
-        raise InputError(
-            f"The table is about {count} people, and of fewer than three there are no others to hide among."
-        )
     people = people_of(made, asked.ids, asked.groups)
     printed = printed_of(made.numbers, made.known, asked.attributes, made.checks)
     cell = records.together(made.by)
@@ -91,11 +85,11 @@ def measured(made: Made, asked: TableQuestion) -> OthersLeakage:
     needed = max(_LEAST, _A_NUMBER * made.in_cell)
     with np.errstate(divide="ignore"):
         fewest = needed * (count - 1) / (cells - 1)
-    printed = replace(printed, fewest=fewest, cells=cell, by=tuple(made.by), divided=made.divided or (cell,))
-    if isinstance(known_sizes, str):
-        raise InputError(f"known_sizes is a list of columns: [{known_sizes!r}].")
+    printed = replace(printed, fewest=fewest, cells=cell, by=tuple(made.by))
+    if isinstance(known_group_sizes, str):
+        raise InputError(f"known_group_sizes is a list of columns: [{known_group_sizes!r}].")
     what = [*_statistics(made.numbers.names)]
-    for name in known_sizes:
+    for name in known_group_sizes:
         values = records.columns[name] if name in records.columns else people.labels(name)
         encoded = name in records.levels and not is_code(records.levels[name])
         printed = with_known_size(printed, name, values, encoded)
@@ -103,9 +97,9 @@ def measured(made: Made, asked: TableQuestion) -> OthersLeakage:
     attacker, digits_ = Attacker.of(asked.known, count - 1), Digits.of(asked.digits, printed)
     counted = made.counted
     if counted is not None:
-        counted = replace(counted, totals=frozenset(known_sizes))
+        counted = replace(counted, totals=frozenset(known_group_sizes))
     private = tuple(printed.blocks)
-    return OthersLeakage(
+    return SamplingLeakage(
         TableInformation(
             people=people,
             base=Whom(people, count),

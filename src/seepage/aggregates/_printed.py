@@ -12,9 +12,9 @@ from seepage._near import did_you_mean, several
 from seepage._tables import Array
 from seepage.aggregates._numbers import RecordNumbers
 from seepage.aggregates._records import Values
+from seepage.attackers import Check, Formed, Held, Printed, Slopes
+from seepage.attackers.rows import contrasts
 from seepage.errors import InputError
-from seepage.others import Check, Formed, Held, Printed, Slopes
-from seepage.others.rows import contrasts
 
 # What is left of numbers that others determine, of one.
 _DETERMINED = 1e-9

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._blind import bits_of, left_of
+from seepage._baseline import bits_of, left_of
 from seepage._near import did_you_mean, several
 from seepage._tables import Array, Column, Data, Table, missing_in, plain
-from seepage._where import kept
+from seepage._where import holds, kept
 from seepage.errors import InputError
 
 Values = Mapping[str, NDArray[Any]]
@@ -61,7 +61,8 @@ class Records:
                     f"There is no column {name!r}. {did_you_mean(name, table.names)}The columns are: "
                     f"{several(list(table.names))}."
                 )
-            column = plain(table.column(name)[rows])
+            whole = plain(table.column(name))
+            column = whole[rows]
             empty = int(missing_in(column).sum())
             if empty:
                 raise InputError(
@@ -69,10 +70,14 @@ class Records:
                     "whom it leaves out. Drop these rows first, or fill them in."
                 )
             columns[name] = column
-            found = _levels(column, name in grouping)
+            # The levels are those of all rows: a table also says which of them no row inside the filter has.
+            present = ~missing_in(whole)
+            found = _levels(whole[present], name in grouping)
             if found is None:
                 values[name] = np.asarray(column, dtype=np.float64)
             else:
+                # A level that the filter itself excludes is no news.
+                found = found[~np.isin(found, whole[present & ~holds(where, table, name)])]
                 levels[name] = tuple(found.tolist())
                 values[name] = np.searchsorted(found, column).astype(np.intp)
         return cls(table, rows, columns, levels, values)

@@ -2,12 +2,13 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from seepage._python import Self
 from seepage._tables import Array, Column, Frame, comparable
 from seepage.attacks._release import attackable, check_fitted, chunks, drawn_noise, from_noise_units, observed
 from seepage.errors import InputError, UnansweredError
@@ -118,15 +119,11 @@ class AttributeInversion:
     def _refits(self) -> Array:
         """Return where the minimizer is for each person and candidate, relative to the true one, in noise units."""
         information = attackable(self.leak_, shaped=True)
-        size = information.geometry.hessian_inverse.shape[0]
-        moves = np.empty((information.count, len(self.values_), size))
-        with Progress(self.progress).of("refitting", moves.shape[0] * moves.shape[1], called="records") as watch:
-            for span in information.refit.near.spans:
-                people = np.arange(span.stop - span.start)
-                for j, value in enumerate(self.values_.tolist()):
-                    found = information.refit.with_value(span, self._name, value, people)
-                    moves[span, j] = information.geometry.in_noise_units(found)
-                    watch(len(people))
+        people, values = np.arange(information.count)[:, None], self.values_.tolist()
+        with Progress(self.progress).of("refitting", people.size * len(values), called="records") as watch:
+            refit, seen = information.refit, information.geometry.in_noise_units
+            exchanges = (refit.exchange(people, self._name, value) for value in values)
+            moves = np.stack([seen(refit.moves(each, watch)) for each in exchanges], axis=1)
         missing = int(np.isnan(moves).any(axis=(1, 2)).sum())
         if missing:
             raise UnansweredError(
@@ -234,7 +231,7 @@ class AttributeInversion:
         """Return the candidate under which the label is likeliest, given the published model's prediction."""
         information = attackable(self.leak_, shaped=True)
         geometry = information.geometry
-        if not isinstance(geometry.loss, Squared | Logistic):
+        if not isinstance(geometry.loss, Squared | Logistic) or geometry.outputs > 1:
             raise InputError("The black-box attack is written for squared and logistic loss with one output.")
         theta = geometry.parameters[:, 0] + noise
         log_prior = self._log_prior()
@@ -251,7 +248,7 @@ class AttributeInversion:
         information = attackable(self.leak_, shaped=True)
         loss, y = information.geometry.loss, batch.labels
         assert isinstance(loss, Squared | Logistic)
-        each = loss.loss(margins, y)
+        each = np.asarray(loss.formula(margins, y))
         return each / self._residual_variance() if isinstance(loss, Squared) else each
 
     def _residual_variance(self) -> float:

@@ -1,17 +1,15 @@
 """Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release (eq. 10.5)."""
 
 from dataclasses import dataclass, field
-from typing import Self
 
 import numpy as np
 from scipy.special import ndtr
 
+from seepage._python import Self
 from seepage._tables import Array, Frame
-from seepage.attacks._others import Redraw
 from seepage.attacks._release import attackable, check_fitted, check_still, observed
 from seepage.errors import UnansweredError
 from seepage.leakage import Leakage
-from seepage.others import OthersInformation, OthersLeakage
 
 
 @dataclass(eq=False)
@@ -19,9 +17,7 @@ class MembershipScore:
     """Score every person's membership: the log likelihood ratio of the dataset with and without their record.
 
     The penalty is that of the model; only the record is taken out, and balanced class weights follow. No test between
-    the two datasets does better. Of a release without noise the other people are the noise, and without a person
-    somebody else is in their place: that describes an attacker who uses averages, and is missing where nothing is
-    claimed.
+    the two datasets does better.
 
     Examples
     --------
@@ -39,15 +35,9 @@ class MembershipScore:
 
     def fit(self, leak: Leakage) -> Self:
         """Learn what the attacker knows: the model, everyone's record or those of some, and the noise."""
-        if isinstance(leak, OthersLeakage):
-            self._told = leak.information.membership()
-            self.leak_, self.distance_ = leak, self._told.distance
-            return self
         information = attackable(leak)
         check_still(information)
-        self._moves = np.empty((information.count, information.geometry.hessian_inverse.shape[0]))
-        for span in information.refit.near.spans:
-            self._moves[span] = information.geometry.in_noise_units(information.refit.without(span))
+        self._moves = information.geometry.in_noise_units(information.refit.without(np.arange(information.count)))
         missing = int(np.isnan(self._moves).any(axis=1).sum())
         if missing:
             raise UnansweredError(
@@ -61,10 +51,6 @@ class MembershipScore:
     def guess(self, publication: object) -> Array:
         """Return each person's score from one publication: positive speaks for membership."""
         check_fitted(self)
-        if isinstance(self.leak_, OthersLeakage):
-            raise UnansweredError(
-                "Without noise nothing is drawn that could be published twice: evaluate() draws others."
-            )
         information = attackable(self.leak_)
         move = observed(information, publication) - information.geometry.parameters.T.reshape(1, -1)
         return np.asarray(self._score(information.geometry.in_noise_units(move))[0])
@@ -72,20 +58,6 @@ class MembershipScore:
     def _score(self, seen: Array) -> Array:
         """Return (|seen - move|^2 - |seen|^2) / 2, shape (trials, people)."""
         return np.asarray(0.5 * self.distance_**2 - seen @ self._moves.T)
-
-    def _among_others(self, information: OthersInformation, trials: int, seed: int) -> tuple[Array, Array]:
-        """Return scores of releases with and without each person, whose others are drawn anew; NaN if not claimed."""
-        found = np.full((2, trials, information.count), np.nan)
-        for person in np.flatnonzero(np.isfinite(self.distance_)).tolist():
-            redraw = Redraw.of(information, person, seed)
-            for k, present in enumerate((True, False)):
-                releases = redraw.releases(None, None, redraw.weights(trials, present=present))
-                found[k, :, person] = self._read(releases, person)
-        return found[0], found[1]
-
-    def _read(self, releases: Array, person: int) -> Array:
-        told = self._told
-        return np.asarray((releases - told.without[person]) @ told.readings[person] - 0.5 * told.distance[person] ** 2)
 
     def evaluate(self, *, trials: int = 100, seed: int = 0) -> Frame:
         """Attack releases drawn with and without each person.
@@ -97,20 +69,16 @@ class MembershipScore:
             and `best_auc`, `best_success`: what no attacker exceeds.
         """
         check_fitted(self)
-        if isinstance(self.leak_, OthersLeakage):
-            inside, outside = self._among_others(self.leak_.information, trials, seed)
-        else:
-            noise = np.random.default_rng(seed).standard_normal((2, trials, self._moves.shape[1]))
-            inside = self._score(noise[0])
-            # Without a person the release is around that person's own other minimizer.
-            outside = self._score(noise[1]) - self.distance_**2
+        noise = np.random.default_rng(seed).standard_normal((2, trials, self._moves.shape[1]))
+        inside = self._score(noise[0])
+        # Without a person the release is around that person's own other minimizer.
+        outside = self._score(noise[1]) - self.distance_**2
         pairs = np.mean([(inside > outside[k]).mean(axis=0) for k in range(trials)], axis=0)
         success = 0.5 * ((inside > 0).mean(axis=0) + (outside <= 0).mean(axis=0))
-        claimed = ~np.isnan(self.distance_)
         return self.leak_.people.frame(
             {
-                "auc": np.where(claimed, pairs, np.nan),
-                "success": np.where(claimed, success, np.nan),
+                "auc": pairs,
+                "success": success,
                 "standard_error": np.sqrt(np.maximum(success * (1 - success), 1e-12) / (2 * trials)),
                 "best_auc": ndtr(self.distance_ / np.sqrt(2)),
                 "best_success": ndtr(self.distance_ / 2),

@@ -8,11 +8,11 @@ one and the same to the release. The attacker takes the candidate that looks mos
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from seepage._python import Self
 from seepage._tables import Array, Frame
 from seepage.attacks._release import attackable, check_fitted, check_still, checked_people, noise_scale, observed
 from seepage.errors import UnansweredError
@@ -58,7 +58,7 @@ class Reconstruction:
     def fit(self, leak: Leakage) -> Self:
         """Learn what the attacker knows: the model, everyone else's record, and the noise."""
         information = attackable(leak)
-        if not isinstance(information.geometry.loss, Squared | Logistic):
+        if not isinstance(information.geometry.loss, Squared | Logistic) or information.geometry.outputs > 1:
             raise UnansweredError("Reconstruction is written for squared and logistic loss with one output.")
         if information.geometry.minimizer.active is not None:
             raise UnansweredError(
@@ -158,7 +158,7 @@ class Reconstruction:
             found = []
             for sign in (1.0, -1.0):
                 after = replace(before, features=self.truth[[k]] + sign * steps[k] * along[k])
-                theta = start + information.refit.moves(before, after) + noise
+                theta = start + information.refit.replaced(before, after) + noise
                 found.append(self._guess(theta, slice(k, k + 1))[:, 0] @ along[k])
             slope = (found[0] - found[1]) / (2 * steps[k])
             mean[k], error[k] = slope.mean(), slope.std() / np.sqrt(trials)
@@ -176,7 +176,7 @@ class Reconstruction:
         assert isinstance(loss, Squared | Logistic)
         own = theta @ records.T
         # The part of the gradient that is this record's: what all records leave, less what the record itself adds.
-        whole = information.refit.near.gradient(theta[:, None, :])
+        whole = information.refit.gradient(theta)
         share = (loss.slope(own, known) * weights)[:, :, None] * records - whole[:, None, :]
         if self._has_intercept(information):
             return np.asarray(share[:, :, :-1] / share[:, :, -1:])

@@ -25,7 +25,9 @@ def attackable(leak: Leakage, *, shaped: bool = False) -> LinearInformation:
     """
     information = leak.information
     if not isinstance(information, LinearInformation):
-        raise UnansweredError("These attacks need the measurement of one linear model (seepage.measure).")
+        raise UnansweredError(
+            "These attacks are on one linear model with noise: seepage.measure(model, X, y, noise_scale=...)."
+        )
     white = isinstance(information.geometry.whitening, float)
     if not white and not (shaped and information.geometry.outputs == 1):
         raise UnansweredError("These attacks are written for independent noise of one scale.")

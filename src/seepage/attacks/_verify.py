@@ -11,31 +11,25 @@ from scipy.special import bdtrc, chdtr, ndtri
 from seepage._tables import Array, Column, Frame
 from seepage.attacks._anew import Anew
 from seepage.attacks._inversion import AttributeInversion
-from seepage.attacks._least_squares import LeastSquares
 from seepage.attacks._membership import MembershipScore
-from seepage.attacks._others import exposed, guessed, members_told
 from seepage.attacks._reconstruction import Reconstruction
 from seepage.attacks._release import attackable, checked_people, noise_scale
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import Progress
-from seepage.leakage import Leakage, PeopleInMemory
+from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 from seepage.meaning import success_rate
-from seepage.others import OthersLeakage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from seepage.display import AttackDisplay
-    from seepage.network import PrivateSteps
 
 
 FALSE_ALARMS = 0.01
 """How often a right measurement is said not to describe its release, whatever the number of people and trials."""
 # The slope of an attack's mean is a difference over a step: so much of the floor may be its curvature.
 _CURVED = 1e-3
-# Without noise, of how many people it is verified how well membership is told, if nobody says of whom.
-_MOST_EXPOSED = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +42,14 @@ class Verification:
         One row an attacked person. For errors: `error`, `standard_error`, `floor` (of unbiased attacks),
         `biased_floor` (for an attack with the bias that was measured), `below` (the floor), `explained` (by the bias)
         and `p_value` (how often an attack that is as good as the bound allows looks at least as good as this one). For
-        success rates: `success`, `standard_error`, `best`, `above` and `p_value`. Of networks, one row a `value` (and
-        `record`, if somebody has several), errors as above. Without noise, one row a value:
-        `attribute`, `error` and `floor` (what was said) over those of a blind guess (of a category, its error rate over
-        one half), `over_answer` (the first over the second), `linear` and `trees` (either attacker's error),
-        `linear_over_answer` (the best linear guess without a prior, over 1/eta), `below` and `p_value`.
+        success rates: `success`, `standard_error`, `best`, `above` and `p_value`.
     verdict : str
         In words.
     holds : bool
         Whether every person's result agrees with the bound. If the measurement is right, it is False for no more than
         one seed in a hundred.
     quantity : str
-        What is compared: "root mean square error", "mean squared error", "success rate" or "relative error" (to that
-        of a blind guess).
+        "root mean square error", "mean squared error" or "success rate".
     """
 
     frame: Frame
@@ -86,8 +75,8 @@ class Verification:
 
 
 def verify(
-    leak: "Leakage | PrivateSteps",
-    attack: AttributeInversion | Reconstruction | MembershipScore | LeastSquares | None = None,
+    leak: Leakage,
+    attack: AttributeInversion | Reconstruction | MembershipScore | None = None,
     *,
     trials: int = 1000,
     people: ArrayLike | None = None,
@@ -104,27 +93,16 @@ def verify(
     chi-square test's power: 94% among ten people, 76% among 200, 41% among 10,000; if it is understated by 20%, nearly
     always.
 
-    Of a release without noise the others are drawn anew from the rows, those who are known stay, and the model is
-    fitted again. A linear guess and boosted trees learn from such releases, and the one that seems better beforehand is
-    held against what `leak` says of an attacker who uses averages.
-
-    Private training of a network (`seepage.network.PrivateSteps`) is done anew in each trial, and `LeastSquares`
-    guesses from the noisy gradients of all its steps. The floor is that of the expected information: what
-    `seepage.network.step_information` finds at the weights of a run, added up over its steps, averaged over 50 runs.
-
     Parameters
     ----------
-    leak : Leakage or PrivateSteps
-        The measurement to verify, or the training of a network.
-    attack : AttributeInversion, Reconstruction, MembershipScore or LeastSquares, optional
-        The attack, fitted or not. Training takes LeastSquares. Of a release without noise leave it out, and every
-        attribute is attacked; or give a MembershipScore.
+    leak : Leakage
+        The measurement of a release with noise.
+    attack : AttributeInversion, Reconstruction or MembershipScore
+        The attack, fitted or not.
     trials : int, default=1000
-        Releases to draw for each person, and for success rates for each of the two models. Without noise, those whose
-        guesses are counted: four times as many are learned from.
+        Releases to draw for each person, and for success rates for each of the two models.
     people : array-like of int, optional
-        Which rows to attack where each takes a fit of its own (success rates); everybody by default. Without noise, by
-        default the most exposed: of each attribute one, of membership ten.
+        Rows to attack where each takes a fit of its own (success rates); all by default.
     seed : int, default=0
         Of the draws.
 
@@ -140,15 +118,8 @@ def verify(
     """
     if not isinstance(trials, int | np.integer) or trials < 2:
         raise InputError(f"trials must be a whole number of at least 2, not {trials!r}.")
-    if isinstance(attack, LeastSquares):
-        return _gradients(leak, attack, trials, seed, people)
     if not isinstance(leak, Leakage):
-        raise InputError(
-            f"verify takes what seepage.measure returned, not {type(leak).__name__}; a seepage.network.PrivateSteps is "
-            "attacked by seepage.attacks.LeastSquares(values=[...])."
-        )
-    if isinstance(leak, OthersLeakage):
-        return _without_noise(leak, attack, trials, seed, people)
+        raise InputError(f"verify takes what seepage.measure returned, not {type(leak).__name__}.")
     if attack is None:
         raise InputError(
             "verify needs an attack on a release with noise, such as seepage.attacks.MembershipScore() or "
@@ -170,103 +141,6 @@ def verify(
     raise InputError(
         f"verify knows AttributeInversion, Reconstruction and MembershipScore, not {type(attack).__name__}."
     )
-
-
-def _without_noise(
-    leak: OthersLeakage,
-    attack: AttributeInversion | Reconstruction | MembershipScore | None,
-    trials: int,
-    seed: int,
-    people: ArrayLike | None,
-) -> Verification:
-    """Draw the others anew and attack what was said of somebody who knows a part of them."""
-    information = leak.information
-    asked = None if people is None else checked_people(people, information.count)
-    if isinstance(attack, MembershipScore):
-        return _members(leak, attack, trials, seed, asked)
-    if attack is not None:
-        raise InputError(
-            f"Without noise every attribute is attacked at once: leave {type(attack).__name__} out, or give a "
-            "MembershipScore."
-        )
-    if asked is None:
-        every = list(exposed(information))
-    else:
-        every = [(person, name) for name in information.attribute_names for person in asked.tolist()]
-    cells = []
-    with Progress(None).of("drawing others anew", len(every), called="values") as watch:
-        for person, name in every:
-            found = guessed(information, person, name, trials, seed)
-            cells += [] if found is None else [found]
-            watch(1)
-    if not cells:
-        raise UnansweredError("Nothing is claimed of these people that could be attacked; leak.unclaimed() says why.")
-    p_values = np.array([cell.p_value for cell in cells])
-    below = p_values < FALSE_ALARMS / len(cells)
-    columns: dict[str, Column] = {"attribute": np.array([cell.attribute for cell in cells], dtype=object)}
-    for name in ("error", "standard_error", "linear", "trees"):
-        columns[name] = np.array([getattr(cell, name) for cell in cells])
-    floor = np.array([cell.answer for cell in cells])
-    columns |= {
-        "floor": floor,
-        "over_answer": columns["error"] / floor,
-        "linear_over_answer": np.array([cell.linear_over_answer for cell in cells]),
-        "below": below,
-        "p_value": p_values,
-    }
-    frame = information.people.take(np.array([cell.person for cell in cells])).frame(columns)
-    count = int(below.sum())
-    verdict = f"All {len(cells)} values: attackers who learned from simulated releases are as far off as was said."
-    if count:
-        verdict = (
-            f"{count} of {len(cells)} values are guessed better than was said: the measurement does not describe this "
-            "release."
-        )
-    return Verification(frame, verdict, not count, "relative error")
-
-
-def _members(
-    leak: OthersLeakage, attack: MembershipScore, trials: int, seed: int, asked: NDArray[np.intp] | None
-) -> Verification:
-    distance = attack.fit(leak).distance_
-    told = np.where(np.isfinite(distance), distance, -np.inf)
-    rows = np.argsort(told)[::-1][:_MOST_EXPOSED] if asked is None else asked
-    rows = rows[np.isfinite(distance[rows])]
-    if not len(rows):
-        raise UnansweredError("Of nobody among these people it is claimed how well their membership is told.")
-    right = np.array([members_told(leak.information, int(i), trials, seed) for i in rows], dtype=np.int64)
-    make = leak.information.people.take(rows).frame
-    return _of_rates(make, right, success_rate(distance[rows]), trials, "was said")
-
-
-def _gradients(
-    training: "Leakage | PrivateSteps", attack: LeastSquares, trials: int, seed: int, people: ArrayLike | None
-) -> Verification:
-    """Hold guesses from the noisy gradients of a network's training against the inverse of the information."""
-    # Imported here: it needs PyTorch.
-    from seepage.network import PrivateSteps
-
-    if not isinstance(training, PrivateSteps):
-        raise InputError(
-            "LeastSquares is an attack on the training of a network: verify(seepage.network.PrivateSteps(...), ...), "
-            f"not of {type(training).__name__}."
-        )
-    if people is not None:
-        raise InputError("people= chooses whom to fit anew for success rates; here everybody of the batch is attacked.")
-    with Progress(None).of("training anew", trials, called="runs") as watch:
-        found = training.attacked(attack.values, trials=trials, seed=seed, watch=watch)
-    who, at = np.nonzero(found.real)
-    errors, floors = found.errors[:, who, at].T, found.floors[who, at]
-    slope, slope_error = _mean_and_error(found.slopes[:, who, at].T)
-    test = ErrorTest(trials, errors.mean(axis=1), _variance(errors), slope, slope_error, 1 / np.sqrt(floors))
-    places = np.asarray(attack.values)[at % len(attack.values)]
-    record = at // len(attack.values)
-
-    def make(columns: dict[str, Column]) -> Frame:
-        own = {"value": places} | ({"record": record} if record.any() else {})
-        return PeopleInMemory(training.names.people).take(who).frame(own | columns)
-
-    return _of_errors(make, *_mean_and_error(errors**2), floors, test, "root mean square error", called="values")
 
 
 def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
@@ -379,7 +253,6 @@ def _of_errors(
     name: str,
     *,
     root: bool = True,
-    called: str = "people",
 ) -> Verification:
     """Compare mean squared errors with floors, and variances with those that the bias allows."""
     below = chi_square_below(mse, floors, test.trials) < test.level
@@ -398,22 +271,22 @@ def _of_errors(
         }
     )
     unexplained = int(passed.sum())
-    return Verification(frame, _verdict(len(mse), int(below.sum()), unexplained, called), unexplained == 0, name)
+    return Verification(frame, _verdict(len(mse), int(below.sum()), unexplained), unexplained == 0, name)
 
 
-def _verdict(count: int, below: int, unexplained: int, called: str) -> str:
+def _verdict(count: int, below: int, unexplained: int) -> str:
     if unexplained:
         return (
-            f"{unexplained} of {count} {called} are below the floor, and the bias of the attack does not explain it: "
+            f"{unexplained} of {count} people are below the floor, and the bias of the attack does not explain it: "
             "the measurement does not describe this release."
         )
     if below:
         return (
-            f"The bound holds for all {count} {called}. The attack leans toward what is likely, and such guesses may "
-            f"be nearer than the floor of unbiased ones: for {below} {called} they are, by no more than the bias "
+            f"The bound holds for all {count} people. The attack leans toward what is likely, and such guesses may "
+            f"be nearer than the floor of unbiased ones: for {below} people they are, by no more than the bias "
             "allows."
         )
-    return f"All {count} {called}: the attack is at or above the floor."
+    return f"All {count} people: the attack is at or above the floor."
 
 
 def _categories(attack: AttributeInversion, trials: int, seed: int, people: ArrayLike | None) -> Verification:
@@ -421,7 +294,9 @@ def _categories(attack: AttributeInversion, trials: int, seed: int, people: Arra
     information = attackable(attack.leak_)
     values = tuple(attack.values_.tolist())
     # What is verified are the measurement's distances, and the attack's own, which guesses are made with.
-    distance = np.minimum(information.distances(attack.attribute, values).distance, attack.distances)
+    found = information.distances(attack.attribute, values)
+    exact = np.ones(attack.distances.shape, dtype=bool) if found.exact is None else found.exact
+    distance = np.where(exact, np.minimum(found.distance, attack.distances), attack.distances)
     farthest = distance.argmax(axis=1)
     name = None if information.is_label(attack.attribute) else attack.attribute
 
@@ -478,7 +353,6 @@ def _of_rates(
     right: NDArray[np.int64],
     best: Array,
     draws: int,
-    limit: str = "the bound allows",
 ) -> Verification:
     """Compare counts of successes with the best rates, person by person and all together, by binomial tests."""
     success = right / draws
@@ -490,8 +364,8 @@ def _of_rates(
     error = np.sqrt(best * (1 - best) / draws)
     frame = make({"success": success, "standard_error": error, "best": best, "above": above, "p_value": p_values})
     count = int(above.sum())
-    wrong = f"more often than {limit}: the measurement does not describe this release."
-    verdict = f"All {len(success)} people: the attack succeeds no more often than {limit}."
+    wrong = "more often than the bound allows: the measurement does not describe this release."
+    verdict = f"All {len(success)} people: the attack succeeds no more often than the bound allows."
     if count:
         verdict = f"{count} of {len(success)} people are guessed {wrong}"
     elif whole:

@@ -17,11 +17,9 @@ from seepage.cli.commands._check import check
 from seepage.cli.commands._endings import WORDS, Ending, LedgerRefusedError, ending_of, interrupts
 from seepage.cli.commands._explain import explain
 from seepage.cli.commands._inspect import inspect
-from seepage.cli.commands._key import key
 from seepage.cli.commands._ledger import ledger
 from seepage.cli.commands._measure import measure
 from seepage.cli.commands._options import ARGUMENTS
-from seepage.cli.commands._plan import plan
 from seepage.cli.commands._publish import publish
 from seepage.cli.commands._show import show
 from seepage.cli.terminal import note, refuse
@@ -68,12 +66,10 @@ app = typer.Typer(
 )
 _BEFORE, _DECIDE, _UNDERSTAND = "Measure", "Decide", "Understand"
 app.command(rich_help_panel=_BEFORE)(measure)
-app.command(rich_help_panel=_BEFORE)(plan)
 app.command(rich_help_panel=_DECIDE)(calibrate)
 app.command(rich_help_panel=_DECIDE)(check)
 app.command(rich_help_panel=_DECIDE)(inspect)
 app.command(rich_help_panel=_DECIDE)(publish)
-app.add_typer(key, name="key", cls=_Commands, rich_help_panel=_DECIDE)
 app.add_typer(ledger, name="ledger", cls=_Commands, rich_help_panel=_DECIDE)
 app.command(rich_help_panel=_UNDERSTAND)(certify)
 app.command(rich_help_panel=_UNDERSTAND)(show)
@@ -145,7 +141,7 @@ def _refused(reason: Exception) -> int:
         refuse(str(reason))
         return Ending.UNUSABLE
     if isinstance(reason, MemoryError):
-        refuse("There is not enough memory for these rows. See what they take with: seepage plan")
+        refuse("There is not enough memory for these rows. Write them as Parquet and pass --stream: a batch at a time.")
         return Ending.UNUSABLE
     if isinstance(reason, OSError):
         refuse(_about_files(reason), title="Not finished")

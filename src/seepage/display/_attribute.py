@@ -45,7 +45,7 @@ class AttributeDisplay(Display):
         leak : Leakage
             What was measured.
         prior : "data" or mapping from attribute to variance, default="data"
-            What is known before the release, as for `Leakage.variance_left`.
+            What is known before the release, as for `Leakage.remaining_variance`.
         most : int, default=12
             How many attributes to show.
         """

@@ -4,11 +4,12 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._python import Self
 from seepage.display import _drawing
 from seepage.errors import InputError
 

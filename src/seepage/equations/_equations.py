@@ -11,6 +11,7 @@ from seepage._facts import BOUND, Assumption
 from seepage._near import did_you_mean, several
 from seepage._noise import GaussianNoise, as_noise, given_noise
 from seepage._tables import Array, Column, Data, Table, column_values
+from seepage.attackers import SamplingLeakage, TableQuestion, Told
 from seepage.equations._checks import SOME, check_bread, check_own, check_pure, check_refits, solve, values_of
 from seepage.equations._information import EquationsInformation, released
 from seepage.equations._printed import printed_of
@@ -18,7 +19,6 @@ from seepage.equations._psi import Differentiation, Psi, as_table
 from seepage.equations._solved import Solved, bread
 from seepage.errors import InputError
 from seepage.leakage import Leakage, PeopleInMemory
-from seepage.others import OthersLeakage, TableQuestion, Told
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +119,12 @@ class Equations:
             categorical=frozenset(name for name, each in solved.private.items() if each.levels is not None),
             assumptions=(*([] if noise is None else [released(noise, what)]), _EQUATIONS),
         )
-        if noise is not None and asked.others_known in (None, "all"):
-            for name in ("digits", "known_sizes"):
+        if noise is not None and asked.known_records in (None, "all"):
+            for name in ("digits", "known_group_sizes"):
                 if getattr(asked, name):
                     raise InputError(
                         f"{name}= is about attackers who do not know everybody else, and with noise_scale= alone the "
-                        f"attacker does: leave it out, or say others_known=."
+                        f"attacker does: leave it out, or say known_records=."
                     )
             return Leakage(replace(base, assumptions=(*base.assumptions, *_ATTACKER)))
         return _without(base, asked, family, noise)
@@ -218,7 +218,7 @@ def _family(clusters: object, table: Table, people: PeopleInMemory) -> NDArray[n
 
 def _without(
     base: EquationsInformation, asked: TableQuestion, family: NDArray[np.intp] | None, noise: GaussianNoise | None
-) -> OthersLeakage:
+) -> SamplingLeakage:
     """Return what is printed says to attackers who do not know everybody else."""
     printed, private = printed_of(base), base.solved.private
     encoded = frozenset(name for name in private if base.blocks[name].size > 1)
@@ -226,4 +226,4 @@ def _without(
     two = tuple(name for name, each in private.items() if len(each.levels or ()) == 2)
     counted = two if base.people.person is None else ()
     told = Told(base, printed, printed.names, base.people, family, encoded, noise, counted)
-    return told.before(asked.others_known, asked.digits, asked.known_sizes, base.assumptions)
+    return told.before(asked.known_records, asked.digits, asked.known_group_sizes, base.assumptions)

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._blind import left_of
+from seepage._baseline import left_of
 from seepage._tables import Array, Table
+from seepage.attackers import Formed, Held, Printed, Slopes
+from seepage.attackers.owned import Owned
+from seepage.attackers.rows import EqualRecords, rare_values
 from seepage.equations._information import EquationsInformation
-from seepage.others import Formed, Held, Printed, Slopes
-from seepage.others.owned import Owned
-from seepage.others.rows import EqualRecords, rare_values
 
 
 def printed_of(information: EquationsInformation) -> Printed:

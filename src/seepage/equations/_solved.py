@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, Table
+from seepage.attackers.rows import contrasts
 from seepage.equations._psi import Differentiation, Psi
-from seepage.others.rows import contrasts
 
 # Of a standard error: where the last step of a solution ends, and how many steps it may take.
 _CLOSE, _MOST = 1e-10, 60

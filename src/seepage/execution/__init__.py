@@ -7,5 +7,4 @@ from seepage.execution._ray import Ray as Ray
 from seepage.execution._runs import OverRun as OverRun
 from seepage.execution._runs import UnitRun as UnitRun
 from seepage.execution._runs import in_runs as in_runs
-from seepage.execution._snapshot import Snapshot as Snapshot
 from seepage.execution._spark import Spark as Spark

@@ -41,7 +41,7 @@ class Ray(Engine):
     retries : int, default=3
         How often Ray runs a unit again whose worker or node died.
     memory : int, optional
-        Bytes that Ray sets aside for a unit; `seepage.engines.plan` says how many it needs.
+        Bytes that Ray sets aside for a unit.
     stall : float, default=60.0
         After how many seconds in which nothing was finished it is said who is waited for, and the unit that was given
         away first is given to another worker as well.

@@ -1,35 +1,58 @@
-"""Compressed bytes, unpacked no further than a limit."""
+"""The limits of one file, and compressed bytes unpacked within them."""
 
 import bz2
 import lzma
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from time import thread_time
 from typing import Any
 
 from seepage.inspection._standins import StrangeFileError
 
 _STEP = 1 << 20
+_SHORT_STEP = 1 << 12
+_MOST_BYTES = 256 << 20
+# Fitted models of scikit-learn take up to 2 seconds, an array of 80 MB takes 3.
+_MOST_SECONDS = 60
 _LZMA_MEMORY = 128 << 20
 
 
-@dataclass
 class Budget:
-    """What one file may still take: bytes that are unpacked, files that lie in it."""
+    """Bytes of decoded values, inner files and seconds of computing that one file may still take.
 
-    bytes_left: int = 256 << 20
-    files_left: int = 10_000
+    Seconds are those of this thread: a busy machine changes no verdict.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin the next file."""
+        self.bytes_left, self.files_left = _MOST_BYTES, 10_000
+        self._end = thread_time() + _MOST_SECONDS
+
+    def check(self) -> None:
+        """Refuse to continue after the last second."""
+        if thread_time() > self._end:
+            raise StrangeFileError(f"not finished, {_MOST_SECONDS} seconds are over, and so for all that follows")
 
     def pay(self, count: int) -> None:
-        """Pay for some bytes, or refuse them."""
+        """Pay for decoded bytes, or refuse them."""
+        self.check()
         if count > self.bytes_left:
-            raise StrangeFileError("it unpacks to more than 256 MB")
+            raise StrangeFileError("not finished, it holds more than 256 MB of decoded values")
         self.bytes_left -= count
 
+    def require(self, count: int) -> None:
+        """Refuse bytes that are more than are left, before they are decoded."""
+        self.pay(count)
+        self.bytes_left += count
+
     def enter(self) -> None:
-        """Pay for a file, or refuse it."""
+        """Pay for an inner file, or refuse it."""
+        self.check()
         if self.files_left <= 0:
-            raise StrangeFileError("more than 10,000 files lie in it")
+            raise StrangeFileError("not finished, it holds more than 10,000 files or streams")
         self.files_left -= 1
 
 
@@ -68,10 +91,13 @@ def _parts(data: memoryview, budget: Budget) -> Iterator[bytes]:
             if at == 0 or any(data[at : at + _STEP]):
                 raise StrangeFileError("something else follows what is compressed")
             return
+        budget.enter()
+        step = _SHORT_STEP
         while not stream.eof:
             if at >= len(data) and getattr(stream, "needs_input", True):
                 raise StrangeFileError("it is cut off or damaged")
-            given = data[at : at + _STEP]
+            # A stream copies all that follows its end: a short one is given little.
+            given, step = data[at : at + step], min(2 * step, _STEP)
             at += len(given)
             # Each call gives a bounded part, whatever the bytes say.
             part = stream.decompress(given, _STEP)

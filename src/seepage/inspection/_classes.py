@@ -24,7 +24,7 @@ _PER_PERSON = re.compile(
     r"|X_fit_|event_times\w*|durations|event_observed|support_vectors_|model_frame|predictions|oob_\w+|leverage\w*"
     r"|train_score_per_sample|_y)$"
 )
-_USER = re.compile(r"^(/home/|/Users/|[A-Z]:\\+Users\\+)[\w.@ -]")
+_USER = re.compile(r"(?<!\w)(/home/|/Users/|[A-Z]:\\+Users\\+)[\w.@ -]")
 
 
 def stored_by(kind: str, *, known: bool) -> str | None:
@@ -46,6 +46,6 @@ def is_per_person(where: str) -> bool:
     return _PER_PERSON.search(where) is not None
 
 
-def is_path(text: str) -> bool:
-    """Return whether a text is a path with somebody's name in it."""
-    return _USER.match(text) is not None
+def has_path(text: str) -> bool:
+    """Return whether a text names a folder of a user."""
+    return _USER.search(text) is not None

@@ -1,6 +1,6 @@
 """People's values in arrays and bytes as they are, in single precision, or rounded; and rows and runs of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,9 +50,10 @@ def flat(array: "NDArray[Any]") -> "NDArray[Any]":
     return (array.T if array.flags.f_contiguous else array).reshape(-1)
 
 
-def chunks(vector: "NDArray[Any]") -> Iterator[Array]:
-    """Yield a vector as floats, piece by piece."""
+def chunks(vector: "NDArray[Any]", check: Callable[[], None]) -> Iterator[Array]:
+    """Yield a vector as floats, piece by piece, as long as a check allows."""
     for start in range(0, len(vector), _CHUNK):
+        check()
         part = vector[start : start + _CHUNK]
         # Minus zero is zero.
         yield part.astype(np.float64) + 0.0
@@ -81,12 +82,12 @@ class Lookup:
     def _sieve(self) -> Sieve:
         return Sieve(self._values.view(np.uint64))
 
-    def found(self, array: "NDArray[Any]") -> Hits | None:
+    def found(self, array: "NDArray[Any]", check: Callable[[], None]) -> Hits | None:
         """Return whose values an array holds, more often than by chance."""
         if not self.columns:
             return None
         hit: list[Array] = []
-        for part in chunks(flat(array)):
+        for part in chunks(flat(array), check):
             may = part[self._sieve.passed(part.view(np.uint64))]
             if len(may):
                 places = np.searchsorted(self._values, may)
@@ -190,7 +191,7 @@ class Runs:
         if kept.any():
             self._columns.append((name, length, found[kept], whose[first[kept]]))
 
-    def found(self, array: "NDArray[Any]") -> Hits | None:
+    def found(self, array: "NDArray[Any]", check: Callable[[], None]) -> Hits | None:
         """Return whose rows, or runs of values, an array holds in their order."""
         # Row by row, and column by column: the memory may go either way.
         views = (
@@ -199,7 +200,7 @@ class Runs:
         people: set[int] = set()
         names: dict[str, None] = {}
         for vector in views:
-            for part in chunks(vector):
+            for part in chunks(vector, check):
                 inside = self._sieve.passed(part.view(np.uint64))
                 if np.count_nonzero(inside) < _WIDTH:
                     continue
@@ -270,7 +271,7 @@ class BytePatterns:
                     patterns = values[kept].astype(f"{order}{code}").view(f"<u{code[1]}")
                     into[column.name, code, order] = (patterns, kept)
 
-    def found(self, data: memoryview) -> Hits | None:
+    def found(self, data: memoryview, check: Callable[[], None]) -> Hits | None:
         """Return whose values some bytes hold, at any place."""
         names: dict[str, None] = {}
         people: set[int] = set()
@@ -280,6 +281,7 @@ class BytePatterns:
             every = np.unique(np.concatenate([patterns for patterns, _ in known.values()]))
             sieve, hit = Sieve(every.astype(np.uint64)), [every[:0]]
             for start in range(0, len(data), 8 * _CHUNK):
+                check()
                 part = data[start : start + 8 * _CHUNK + size - 1]
                 if not np.any(np.frombuffer(part, np.uint8)):
                     continue

@@ -3,6 +3,7 @@
 import io
 import json
 import mmap
+import struct
 import tarfile
 import warnings
 import zipfile
@@ -13,14 +14,17 @@ from typing import Any
 import numpy as np
 
 from seepage.errors import InputError
+from seepage.inspection._arrow import read_feather, read_parquet
 from seepage.inspection._bounded import Budget, is_compressed, unpacked
 from seepage.inspection._pickle import read_pickle
 from seepage.inspection._rds import is_rds, read_rds
-from seepage.inspection._standins import Mention, Opaque, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
-from seepage.inspection._text import BEGINNING, arrow_pieces, decoded, read_text
-from seepage.inspection._walk import halves, walk
+from seepage.inspection._standins import Inner, Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
+from seepage.inspection._text import BEGINNING, decoded, read_text, read_words
+from seepage.inspection._walk import Storages, halves, walk
 
 _DEEPEST = 4
+# Bytes of a member's two headers, with what aligns it, besides its name.
+_HEADERS = 256
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle", ".sav", ".model")
 _TENSORS = {"F64": "f8", "F32": "f4", "F16": "f2", "BF16": "bfloat16", "I64": "i8", "I32": "i4", "I16": "i2"}
 _TENSORS |= {"I8": "i1", "U8": "u1", "BOOL": "?"}
@@ -39,34 +43,42 @@ _CLOSED = {
 }
 
 
-def read_path(path: Path) -> Iterator[Piece]:
-    """Yield what lies in a file, or in all files of a folder.
+def read_path(path: Path, budget: Budget) -> Iterator[Iterator[Piece]]:
+    """Yield the pieces of a file, or of each file of a folder.
 
     Parameters
     ----------
     path : Path
+    budget : Budget
+        Renewed for each file.
     """
     if path.is_dir():
-        budget = Budget(files_left=100_000)
-        for each in sorted(path.rglob("*")):
-            if each.is_symlink() or not each.is_file() or ".git" in each.relative_to(path).parts:
-                continue
-            budget.enter()
-            yield from _read_file(each, each.relative_to(path).as_posix())
+        inner = sorted(path.rglob("*"))
+        yield (Words(f"{path.name} (names of files)", [each.name]) for each in inner)
+        for each in inner:
+            where = each.relative_to(path)
+            if ".git" in where.parts or each.is_symlink():
+                yield iter([Unread(where.as_posix(), "links, and the history of a repository, are not followed")])
+            elif not each.is_dir():
+                yield _read_file(each, where.as_posix(), budget)
         return
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         raise InputError(f"There is no file {path}: name a file or a folder that is to leave.")
-    yield from _read_file(path, path.name)
+    yield _read_file(path, path.name, budget)
 
 
-def _read_file(path: Path, where: str) -> Iterator[Piece]:
+def _read_file(path: Path, where: str, budget: Budget) -> Iterator[Piece]:
+    budget.renew()
     try:
+        if not path.is_file():
+            yield Unread(where, "it is a pipe, a device or a link to nothing")
+            return
         if not path.stat().st_size:
             return
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             data = memoryview(mapped)
             try:
-                yield from read_bytes(data, where, Budget())
+                yield from read_bytes(data, where, budget)
             finally:
                 # Views of the file may still be held by whoever reads them; then it is closed with them.
                 try:
@@ -91,37 +103,45 @@ def read_bytes(data: memoryview, where: str, budget: Budget, depth: int = 0) -> 
     depth : int, default=0
         How many archives it lies in.
     """
-    if depth > _DEEPEST:
-        yield Unread(where, f"more than {_DEEPEST} archives lie in each other")
-        yield Opaque(where, data)
-        return
+    place = where
     try:
-        for piece in _reader(data, where)(data, where, budget, depth):
-            if isinstance(piece, Opaque) and piece.data is not data and _begins(piece.data):
-                yield from read_bytes(piece.data, piece.where, budget, depth + 1)
+        if depth > _DEEPEST:
+            raise StrangeFileError(f"more than {_DEEPEST} archives lie in each other")
+        for piece in _with_texts(_reader(data, where, budget)(data, where, budget)):
+            place = piece.where
+            budget.check()
+            if isinstance(piece, Inner):
+                if len(piece.data):
+                    yield from read_bytes(piece.data, place, budget, depth + 1)
             else:
                 yield piece
     except StrangeFileError as reason:
-        yield Unread(where, str(reason))
-        yield Opaque(where, data)
+        yield Unread(place, str(reason), data)
     except (ArithmeticError, LookupError, MemoryError, OSError, RecursionError, TypeError, ValueError) as reason:
-        yield Unread(where, f"it is damaged ({type(reason).__name__})")
-        yield Opaque(where, data)
+        yield Unread(where, f"it is damaged ({type(reason).__name__})", data)
 
 
-_Reader = Callable[[memoryview, str, Budget, int], Iterator[Piece]]
+def _with_texts(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Yield pieces, and after texts the numbers and encoded bytes in them."""
+    for piece in pieces:
+        if isinstance(piece, StoredNumbers) and piece.array.dtype.kind in "US":
+            texts = piece.array.reshape(-1).tolist()
+            piece = Words(
+                piece.where, [str(each, "utf-8", "replace") if isinstance(each, bytes) else each for each in texts]
+            )
+        yield piece
+        if isinstance(piece, Words):
+            yield from read_words(piece)
 
 
-def _begins(data: memoryview) -> bool:
-    """Return whether bytes in a pickle begin as a file of their own does."""
-    return _is_pickle(data) or is_compressed(data) or bytes(data[:4]) in (b"PK\x03\x04", b"\x93NUM", b"PAR1")
+_Reader = Callable[[memoryview, str, Budget], Iterator[Piece]]
 
 
 def _is_pickle(data: memoryview) -> bool:
     return len(data) > 2 and data[0] == 0x80 and 2 <= data[1] <= 5
 
 
-def _reader(data: memoryview, where: str) -> _Reader:
+def _reader(data: memoryview, where: str, budget: Budget) -> _Reader:
     head, name = bytes(data[:8]), where.lower()
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zip
@@ -130,13 +150,13 @@ def _reader(data: memoryview, where: str) -> _Reader:
     if head.startswith(b"\x93NUMPY"):
         return _npy
     if head.startswith(b"PAR1"):
-        return _parquet
+        return read_parquet
     if head.startswith(b"ARROW1"):
-        return _feather
+        return read_feather
     if head.startswith(b"<stata_d") or (name.endswith(".dta") and data[0] in range(102, 116)):
         return _stata
     if is_rds(data):
-        return lambda data, where, budget, depth: read_rds(data, where)
+        return read_rds
     if is_compressed(data):
         return _compressed
     if bytes(data[257:262]) == b"ustar":
@@ -145,45 +165,38 @@ def _reader(data: memoryview, where: str) -> _Reader:
         return _safetensors
     for start, words in _CLOSED.items():
         if head.startswith(start):
-            return _closed(f"{words} is not read here")
-    if name.endswith(_PICKLES) and not read_pickle(data)[2]:
+            raise StrangeFileError(f"{words} is not read here")
+    if (name.endswith(_PICKLES) or data[-1] == ord(".")) and not read_pickle(data, budget)[2]:
         # Of protocols 0 and 1, which have no first byte of their own.
         return _pickle
     if decoded(data, BEGINNING) is not None:
-        return lambda data, where, budget, depth: read_text(data, where)
-    return _closed("it is of a format that is not read here")
+        return read_text
+    raise StrangeFileError("it is of a format that is not read here")
 
 
-def _closed(why: str) -> _Reader:
-    def read(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
-        yield Unread(where, why)
-        yield Opaque(where, data)
-
-    return read
-
-
-def _compressed(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _compressed(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     found, why = unpacked(data, budget)
     if why:
         yield Unread(where, why)
     if len(found):
-        yield from read_bytes(found, where, budget, depth + 1)
+        yield Inner(where, found)
 
 
-def _pickle(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _pickle(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     at = 0
     while at < len(data):
-        found, at, why = read_pickle(data, at)
-        yield from walk(found, where)
+        budget.enter()
+        found, at, why = read_pickle(data, budget, at)
+        yield from walk(found, where, budget)
         if why:
             yield Unread(where, f"as a pickle: {why}")
         if why or (at < len(data) and not _is_pickle(data[at:])):
             break
     if at < len(data):
-        yield Opaque(where, data[at:])
+        yield Inner(f"{where} (after the pickle)", data[at:])
 
 
-def _npy(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _npy(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     from numpy.lib import format as npy
 
     file = io.BytesIO(data[: 1 << 17])
@@ -192,41 +205,15 @@ def _npy(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[P
     shape, fortran, dtype = read(file, max_header_size=1 << 16)
     rest = data[file.tell() :]
     if dtype.hasobject:
-        yield from _pickle(rest, where, budget, depth)
+        yield from _pickle(rest, where, budget)
         return
     found = shaped(rest, dtype, shape, fortran=fortran)
     for name in dtype.names or (None,):
         yield StoredNumbers(where if name is None else f"{where}.{name}", found if name is None else found[name])
+    yield Inner(f"{where} (after the array)", rest[found.nbytes :])
 
 
-def _parquet(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(pa.BufferReader(pa.py_buffer(data)))
-        groups = range(file.metadata.num_row_groups)
-        budget.pay(sum(file.metadata.row_group(i).total_byte_size for i in groups))
-        yield from arrow_pieces(file.read(), where)
-        yield from walk(file.metadata.metadata and list(file.metadata.metadata.values()), f"{where} (metadata)")
-    except pa.ArrowException:
-        raise StrangeFileError("it is no whole Parquet file") from None
-
-
-def _feather(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
-    import pyarrow as pa
-
-    try:
-        with pa.ipc.open_file(pa.BufferReader(pa.py_buffer(data))) as file:
-            for i in range(file.num_record_batches):
-                batch = file.get_batch(i)
-                budget.pay(batch.nbytes)
-                yield from arrow_pieces(pa.Table.from_batches([batch]), where)
-    except pa.ArrowException:
-        raise StrangeFileError("it is no whole Arrow file") from None
-
-
-def _stata(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _stata(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     try:
         import pandas as pd
     except ImportError:
@@ -248,13 +235,16 @@ def _stata(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator
             yield Words(f"{where}.{name}", [str(each) for each in column])
 
 
-def _safetensors(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _safetensors(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     size = int.from_bytes(data[:8], "little")
     said = json.loads(bytes(data[8 : 8 + min(size, 1 << 24)]))
     rest = data[8 + size :]
+    ends = [each["data_offsets"] for name, each in said.items() if name != "__metadata__"]
+    if sum(stop - start for start, stop in ends) != len(rest):
+        raise StrangeFileError("its tensors overlap, or leave gaps")
     for name, each in said.items():
         if name == "__metadata__":
-            yield from walk(each, f"{where} (metadata)")
+            yield from walk(each, f"{where} (metadata)", budget)
             continue
         code = _TENSORS.get(each["dtype"])
         if code is None:
@@ -265,32 +255,42 @@ def _safetensors(data: memoryview, where: str, budget: Budget, depth: int) -> It
         yield StoredNumbers(f"{where}.{name}", halves(found) if code == "bfloat16" else found)
 
 
-def _tar(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _tar(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     try:
-        with tarfile.open(fileobj=_File(data)) as archive:
+        with tarfile.open(fileobj=_file(data)) as archive:
             for member in archive:
                 budget.enter()
+                place, start = f"{where}/{member.name}", member.offset_data
+                yield Words(place, [member.name, member.linkname, *member.pax_headers.values()])
                 if member.isfile() and member.sparse is None:
-                    start = member.offset_data
-                    yield from read_bytes(
-                        data[start : start + member.size], f"{where}/{member.name}", budget, depth + 1
-                    )
+                    yield Inner(place, data[start : start + member.size])
+                elif not member.isdir():
+                    yield Unread(place, "a link, or a file with holes")
+            if np.any(np.frombuffer(data[archive.offset :], np.uint8)):
+                yield Unread(where, "bytes after the members of an archive", data[archive.offset :])
     except tarfile.TarError:
         raise StrangeFileError("it is no whole archive") from None
 
 
-def _zip(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _zip(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     try:
-        with zipfile.ZipFile(_File(data)) as archive:
-            yield from _members(archive, data, where, budget, depth)
+        with zipfile.ZipFile(_file(data)) as archive:
+            yield from _members(archive, data, where, budget)
     except (zipfile.BadZipFile, NotImplementedError, EOFError):
         raise StrangeFileError("it is no whole archive") from None
 
 
-def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
+def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
+    outside = len(data) - sum(each.compress_size for each in archive.infolist())
+    if outside < 0:
+        raise StrangeFileError("its members overlap")
+    if outside > sum(_HEADERS + 2 * len(each.filename.encode()) for each in archive.infolist()) + _HEADERS:
+        yield Unread(where, "bytes outside the members of an archive, such as a comment")
+    for each in archive.infolist():
+        yield Words(f"{where}/{each.filename}", [each.filename, str(each.comment, "utf-8", "replace")])
     members = [each for each in archive.infolist() if not each.is_dir()]
     pickled = next((each for each in members if each.filename.endswith("data.pkl")), None)
-    storages: dict[str, memoryview] = {}
+    storages: Storages = {}
     if pickled is not None:
         # A file of torch: a pickle that says what the bytes beside it are.
         folder = pickled.filename.removesuffix("data.pkl")
@@ -298,13 +298,14 @@ def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Bud
             if each.filename.startswith(f"{folder}data/"):
                 budget.enter()
                 storages[each.filename.removeprefix(f"{folder}data/")] = _member(archive, each, data, budget)
-        found, _, why = read_pickle(_member(archive, pickled, data, budget))
+        found, _, why = read_pickle(_member(archive, pickled, data, budget), budget)
         if why:
             yield Unread(where, f"as a pickle: {why}")
-            yield from (Opaque(f"{where}/{name}", each) for name, each in storages.items())
+            yield from (Unread(f"{where}/{name}", f"as a pickle: {why}", each) for name, each in storages.items())
         yield Mention(where, "a file of torch")
-        yield from walk(found, where, storages)
-        members = [each for each in members if not each.filename.startswith(folder)]
+        yield from walk(found, where, budget, storages)
+        read = {pickled.filename, *(f"{folder}data/{key[0]}" for key in storages if isinstance(key, tuple))}
+        members = [each for each in members if each.filename not in read]
     for each in members:
         budget.enter()
         place = f"{where}/{each.filename}"
@@ -313,21 +314,18 @@ def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Bud
             continue
         try:
             inner = _member(archive, each, data, budget)
-        except (zipfile.BadZipFile, StrangeFileError, NotImplementedError, EOFError, OSError, ValueError) as reason:
-            yield Unread(place, str(reason) if isinstance(reason, StrangeFileError) else "it is damaged")
-            continue
         except Exception as reason:
             # zlib and lzma have errors of their own.
-            yield Unread(place, f"it is damaged ({type(reason).__name__})")
+            strange = isinstance(reason, StrangeFileError)
+            yield Unread(place, str(reason) if strange else f"it is damaged ({type(reason).__name__})")
             continue
-        if len(inner):
-            yield from read_bytes(inner, place, budget, depth + 1)
+        yield Inner(place, inner)
 
 
 def _member(archive: zipfile.ZipFile, each: zipfile.ZipInfo, data: memoryview, budget: Budget) -> memoryview:
     if each.compress_type == zipfile.ZIP_STORED:
         # A part of the file, taken without a copy.
-        start = each.header_offset + 30 + sum(_two(data, each.header_offset + at) for at in (26, 28))
+        start = each.header_offset + 30 + sum(struct.unpack_from("<HH", data, each.header_offset + 26))
         return data[start : start + each.compress_size]
     budget.pay(min(each.file_size, 1 << 62))
     with archive.open(each) as file:
@@ -335,34 +333,8 @@ def _member(archive: zipfile.ZipFile, each: zipfile.ZipInfo, data: memoryview, b
     return memoryview(found)
 
 
-def _two(data: memoryview, at: int) -> int:
-    return int.from_bytes(data[at : at + 2], "little")
+def _file(data: memoryview) -> Any:
+    """Return bytes as a file, without a copy of them."""
+    import pyarrow as pa
 
-
-class _File(io.RawIOBase):
-    """Bytes as a file, without a copy of them."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data, self._at = data, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        place = offset + (0, self._at, len(self._data))[whence]
-        if place < 0:
-            raise OSError("a place before the file")
-        self._at = place
-        return place
-
-    def readinto(self, buffer: Any) -> int:
-        part = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(part)] = part
-        self._at += len(part)
-        return len(part)
+    return pa.BufferReader(pa.py_buffer(data))

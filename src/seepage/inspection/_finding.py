@@ -6,7 +6,7 @@ from typing import Literal
 from seepage.pages import counted
 
 Word = Literal["pass", "review", "fail"]
-Kind = Literal["rows", "scaled", "ids", "length", "single", "rare", "stored", "path", "unread"]
+Kind = Literal["rows", "scaled", "ids", "length", "single", "rare", "stored", "path", "uncompared", "unread"]
 _WORDS: dict[Kind, Word] = {"rows": "fail", "scaled": "fail", "ids": "fail"}
 RULES: dict[Kind, str] = {
     "rows": "Values of people are in the file.",
@@ -17,6 +17,7 @@ RULES: dict[Kind, str] = {
     "rare": "A level that only a few people have is in the file.",
     "stored": "An object of a class that stores people is in the file.",
     "path": "A path with the name of a user is in the file.",
+    "uncompared": "Rows of the file were compared with no people, because none were given.",
     "unread": "A part of the file was not read.",
 }
 _INSTEAD = "Please send a table of the coefficients instead, or a model without its data (skops)."
@@ -29,7 +30,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        "rows", "scaled", "ids", "length", "single", "rare", "stored", "path" or "unread".
+        "rows", "scaled", "ids", "length", "single", "rare", "stored", "path",
+        "uncompared" or "unread".
     where : str
         The first place in the file.
     about : tuple of str
@@ -72,7 +74,10 @@ class Finding:
             "rare": f"{at} names a level of {shown} that fewer than 3 people have. Please merge rare levels first.",
             "stored": f"{at} holds an object that stores {shown}. {_INSTEAD}",
             "path": f"{at} holds a path with the name of a user. Please clear it.",
-            "unread": f"{at} was not read: {shown}. Please send it in a format that is read: CSV, Parquet, skops.",
+            "uncompared": f"{at} has 20 rows or more, and no people were given to compare it with. Please give them: "
+            "--data people.parquet.",
+            "unread": f"{at} was not read: {shown}. Please send it in a format that is read (CSV, Parquet, skops), "
+            "or in smaller files.",
         }[self.kind]
 
     def joined(self, other: "Finding") -> "Finding":

@@ -13,19 +13,26 @@ from numpy.typing import NDArray
 
 from seepage._tables import Data
 from seepage.inspection._bounded import Budget
-from seepage.inspection._classes import is_path, is_per_person, stored_by
+from seepage.inspection._classes import has_path, is_per_person, stored_by
 from seepage.inspection._exact import FEWEST, BytePatterns, Hits, Lookup, Runs, Sets
 from seepage.inspection._files import read_bytes, read_path
 from seepage.inspection._finding import Finding
 from seepage.inspection._inspection import Inspection
-from seepage.inspection._people import RARE, MeasuredColumn, PeopleColumns, as_numbers, decimals
+from seepage.inspection._people import RARE, MeasuredColumn, PeopleColumns, as_numbers, coded, decimals
 from seepage.inspection._rows import NeighborColumns, PeopleRows
 from seepage.inspection._scaled import Shapes
-from seepage.inspection._standins import Mention, Opaque, Piece, StoredNumbers, Unread, Words
+from seepage.inspection._standins import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
+from seepage.inspection._text import read_words
 
-_ORDER = ("rows", "scaled", "ids", "stored", "length", "single", "rare", "path", "unread")
+_ORDER = ("rows", "scaled", "ids", "stored", "length", "single", "rare", "path", "uncompared", "unread")
 _FEWEST_PEOPLE = 20
-_TOKEN = re.compile(r"[\w.@+-]{3,64}")
+_TOKEN = re.compile(r"[\w.@+-]{2,64}")
+_CELL = re.compile(r"[^\n\t,;|<>\"]+")
+_PART = re.compile(r"[^\W_]{3,64}")
+_LONGEST_NAME = 200
+_DIGIT = re.compile(r"\d")
+# Larger arrays are compared up to here: as many doubles as the budget of a file holds.
+_MOST_NUMBERS = 32 << 20
 _OF_TREES = (
     ".threshold",
     ".num_threshold",
@@ -35,9 +42,8 @@ _OF_TREES = (
     ".sum_hessians",
     ".values",
 )
-_GIVEN_UP = (
-    "There are too many people and arrays to hold every array against scaled copies of a part of the people: some were "
-    "held against whole columns and values as they are alone."
+_GIVEN_UP = Finding(
+    "unread", "some array", ("there are too many people to look for scaled values of a part of them in every array",)
 )
 _SEARCHED = 1_000_000_000
 
@@ -45,7 +51,8 @@ _SEARCHED = 1_000_000_000
 def inspect(path: str | os.PathLike[str], data: Data = None, *, ids: str | None = None) -> Inspection:
     """Look for people in a file, or in all files of a folder, before it leaves.
 
-    Nothing in it is run, imported or built: pickles are read by their opcodes, archives within bounds.
+    Nothing in it is run, imported or built: pickles are read by their opcodes. Each file has 60 seconds of computing
+    and 256 MB of decoded values; a part beyond them, or of a format that is not read, needs a review.
 
     Parameters
     ----------
@@ -53,14 +60,16 @@ def inspect(path: str | os.PathLike[str], data: Data = None, *, ids: str | None 
         A model, a table, a notebook, an archive: pickle, joblib, skops, torch, safetensors, npy, npz, CSV, text, JSON,
         Parquet, Arrow, Stata, RDS, zip, tar; compressed or not. Of other formats the bytes are looked through.
     data : data frame, array or path, optional
-        The rows that must not be in it. Without them it is judged by shapes, classes and names alone.
+        The rows that must not be in it. Without them it is judged by shapes, classes and names alone, and a table of
+        20 rows or more needs a review.
     ids : str, optional
         The column that says who each row is.
 
     Returns
     -------
     Inspection
-        `verdict` is "pass", "review" or "fail"; `findings` say where, what, of how many people and how sure it is.
+        `verdict` is "pass" if all of the file was compared and nothing was found, "review" or "fail"; `findings` say
+        where, what, of how many people and how sure it is.
 
     Examples
     --------
@@ -84,7 +93,7 @@ class Finder:
         self.people = people
         if people is not None:
             self._runs = Runs(people.rows, people.numbers)
-            self._rows = PeopleRows(people.numbers)
+            self._rows = PeopleRows(people.coded)
             self._sets = lru_cache(maxsize=12)(lambda places: Sets(people.rounded(places)))
             self._patterns = BytePatterns(people.numbers, people.named)
             self._lookup = lru_cache(maxsize=12)(lambda places: Lookup(people.rounded(places)))
@@ -110,7 +119,8 @@ class Finder:
         ----------
         path : Path
         """
-        return self._inspection(path, read_path(path))
+        self._budget = Budget()
+        return self._inspection(path, read_path(path, self._budget))
 
     def inspected_bytes(self, data: bytes, name: str) -> Inspection:
         """Look into what is to be written to a file.
@@ -121,29 +131,46 @@ class Finder:
         name : str
             What the file will be called.
         """
-        return self._inspection(Path(name), read_bytes(memoryview(data), name, Budget()))
+        self._budget = Budget()
+        return self._inspection(Path(name), [read_bytes(memoryview(data), name, self._budget)])
 
-    def _inspection(self, path: Path, pieces: Iterable[Piece]) -> Inspection:
+    def _inspection(self, path: Path, files: Iterable[Iterator[Piece]]) -> Inspection:
         found: dict[tuple[str, ...], Finding] = {}
         self._shapes = None if self.people is None else Shapes(self.people.numbers)
-        for piece in self._with_tables(pieces):
-            for each in self._found(piece):
-                # Findings of a kind in one file are one; classes and what was not read are told apart.
-                key = (each.kind, *(each.about if each.kind in ("stored", "unread") else ()))
-                found[key] = found[key].joined(each) if key in found else each
-        notes = () if self._shapes is None or self._shapes.budget > 0 else (_GIVEN_UP,)
+        every = (piece for pieces in files for piece in self._with_tables(pieces))
+        for each in (finding for piece in every for finding in self._within_budget(piece)):
+            # Findings of a kind in one file are one; classes and what was not read are told apart.
+            key = (each.kind, *(each.about if each.kind in ("stored", "unread") else ()))
+            found[key] = found[key].joined(each) if key in found else each
+        if self._shapes is not None and self._shapes.budget <= 0:
+            found[("unread", *_GIVEN_UP.about)] = _GIVEN_UP
         certain = any(each.word == "fail" and each.sure == "certain" for each in found.values())
         # Beside people's values, what only points at them is in the way.
         listed = [each for each in found.values() if not (certain and each.kind in ("unread", "length"))]
         people = 0 if self.people is None else self.people.count
-        return Inspection(path, tuple(sorted(listed, key=lambda each: _ORDER.index(each.kind))), people, notes)
+        return Inspection(path, tuple(sorted(listed, key=lambda each: _ORDER.index(each.kind))), people)
 
-    @staticmethod
-    def _with_tables(pieces: Iterable[Piece]) -> "Iterator[Piece | NeighborColumns]":
-        """Yield the pieces, and after columns that lie beside each other the table that they are."""
+    def _within_budget(self, piece: "Piece | NeighborColumns") -> Iterator[Finding]:
+        try:
+            self._budget.check()
+            yield from self._found(piece)
+        except StrangeFileError as reason:
+            yield Finding("unread", piece.where, (str(reason),))
+
+    def _with_tables(self, pieces: Iterator[Piece]) -> "Iterator[Piece | NeighborColumns]":
+        """Yield the pieces, the tables of neighboring columns, and what small containers hold as rows of one table."""
         beside, blocks = NeighborColumns(), dict[int, NeighborColumns]()
+        small, texts, where = dict[int, list[NDArray[Any]]](), list[str](), ""
         for piece in pieces:
             yield piece
+            where = where or f"{piece.where} and other places"
+            if isinstance(piece, Words) and len(piece.texts) < _FEWEST_PEOPLE:
+                texts += [each for each in piece.texts if len(each) <= _LONGEST_NAME]
+            if isinstance(piece, StoredNumbers) and 0 < piece.array.size < _FEWEST_PEOPLE:
+                small.setdefault(piece.array.size, []).append(piece.array.reshape(-1))
+            if isinstance(piece, Words) and len(piece.texts) >= _FEWEST_PEOPLE:
+                piece = StoredNumbers(piece.where, coded(piece.texts))
+                blocks.setdefault(len(piece.array), NeighborColumns()).add(piece.where, piece.array)
             if isinstance(piece, StoredNumbers) and piece.array.dtype.kind in "biuf" and piece.array.ndim in (1, 2):
                 if piece.array.ndim == 2:
                     yield from (NeighborColumns.of(piece.where, way) for way in (piece.array.T, piece.array))
@@ -157,6 +184,14 @@ class Finder:
                     beside = NeighborColumns()
                 beside.add(piece.where, piece.array)
         yield from (beside, *blocks.values())
+        if texts and self.people is not None:
+            yield Words(where, texts)
+            yield from (each for each in read_words(Words(where, texts)) if isinstance(each, Unread))
+        for parts in small.values():
+            rows = np.array([as_numbers(each) for each in parts if each.dtype.kind in "biufMm"])
+            if len(rows) > 1:
+                yield StoredNumbers(where, rows if rows.shape[1] > 1 else rows[:, 0])
+                yield NeighborColumns.of(where, rows.T)
 
     def _found(self, piece: "Piece | NeighborColumns") -> Iterator[Finding]:
         if isinstance(piece, NeighborColumns):
@@ -167,8 +202,6 @@ class Finder:
             yield from self._numbers(piece)
         elif isinstance(piece, Words):
             yield from self._words(piece)
-        elif isinstance(piece, Opaque):
-            yield from self._bytes(piece)
         elif isinstance(piece, Mention):
             what = stored_by(piece.kind, known=self.people is not None)
             if what is not None:
@@ -177,23 +210,30 @@ class Finder:
                 yield Finding("stored", piece.where, about, sure="likely" if self.people is None else "possible")
         elif isinstance(piece, Unread):
             yield Finding("unread", piece.where, (piece.why,))
+            if piece.data is not None and self.people is not None:
+                yield from self._bytes(piece.where, piece.data, self.people)
 
     def _numbers(self, piece: StoredNumbers) -> Iterator[Finding]:
         array = piece.array
-        if array.dtype.kind in "US":
-            yield from self._words(Words(piece.where, [_text(each) for each in array.reshape(-1)[:1_000_000].tolist()]))
-            return
         if array.dtype.kind == "c":
             array = array.view(f"f{array.dtype.itemsize // 2}") if array.flags.c_contiguous else array.real
         if array.dtype.kind in "Mm":
             array = np.asarray(as_numbers(array.reshape(-1)))
-        if array.dtype.kind not in "biuf" or not array.size:
+        if array.dtype.kind not in "biuf":
+            yield Finding("unread", piece.where, ("an array of a type that is not read",))
             return
+        if array.size > _MOST_NUMBERS:
+            yield Finding("unread", piece.where, ("of an array only the first 32 million numbers are compared",))
+            array = array[: max(1, _MOST_NUMBERS * len(array) // array.size)]
         if self.people is None:
             if is_per_person(piece.where) and array.shape and len(array) >= _FEWEST_PEOPLE:
                 yield Finding("length", piece.where, (), len(array), "possible")
+            elif max(array.shape, default=0) >= _FEWEST_PEOPLE:
+                yield Finding("uncompared", piece.where)
             return
-        yield from self._held(piece.where, array, self.people)
+        # One number alone is nobody's: it is compared with the other small parts.
+        if array.size > 1:
+            yield from self._held(piece.where, array, self.people)
 
     def _held(self, where: str, array: "NDArray[Any]", people: PeopleColumns) -> Iterator[Finding]:
         hits = self._exact(array, people)
@@ -218,8 +258,14 @@ class Finder:
 
     def _exact(self, array: "NDArray[Any]", people: PeopleColumns) -> Hits | None:
         sample = array.reshape(-1)[: 1 << 12].astype(np.float64)
-        places = decimals(sample[np.isfinite(sample)])
-        return self._lookup(places).found(array) or self._runs.found(array) or self._sets(places).found(array)
+        sample = sample[np.isfinite(sample)]
+        places, check = decimals(sample), self._budget.check
+        if places not in range(7) and all(float(f"{each:.8e}") == each for each in sample[:256].tolist()):
+            # Single precision, written in its fewest digits.
+            with np.errstate(over="ignore"):
+                array, places = array.astype(np.float32), None
+        hits = self._lookup(places).found(array, check) or self._runs.found(array, check)
+        return hits or self._sets(places).found(array)
 
     @staticmethod
     def _holds_ids(array: "NDArray[Any]", people: PeopleColumns) -> bool:
@@ -242,49 +288,57 @@ class Finder:
         return self._lookup(None).few(array)
 
     def _words(self, piece: Words) -> Iterator[Finding]:
-        if any(is_path(each) for each in piece.texts):
+        text = "\n".join(piece.texts)
+        if has_path(text):
             yield Finding("path", piece.where, (), 0, "likely")
         people = self.people
         if people is None:
+            rows = sum(_DIGIT.search(line) is not None for line in text.splitlines())
+            if max(rows, len(piece.texts)) >= _FEWEST_PEOPLE:
+                yield Finding("uncompared", piece.where)
             return
-        yield from self._named(piece, people)
+        rows = len(piece.texts) if len(piece.texts) > 1 else text.count("\n")
+        if people.count >= _FEWEST_PEOPLE and abs(rows - people.count) <= 1:
+            yield Finding("length", piece.where, (), people.count, "possible")
+        texts = {*piece.texts, *_TOKEN.findall(text)}
+        # Names of people hold spaces.
+        texts |= people.named.keys() & {each.strip() for each in _CELL.findall(text)}
+        yield from self._named(piece.where, texts, people)
         for name, levels in people.levels.items():
-            here = [each for each in dict.fromkeys(piece.texts) if each in levels]
+            here = texts & levels.keys()
             if len(here) > 1 and any(levels[each] < RARE for each in here):
                 yield Finding("rare", piece.where, (name,), 0, "likely")
             if len(piece.texts) >= _FEWEST_PEOPLE and self._coded[name].is_in(piece.texts):
                 yield Finding("rows", piece.where, (name,), min(len(piece.texts), people.count))
 
-    def _named(self, piece: Words, people: PeopleColumns) -> Iterator[Finding]:
-        """Yield whose ids, or other texts of their own, are among some texts."""
-        tokens = {each for text in piece.texts if len(text) > 64 or " " in text for each in _TOKEN.findall(text)}
-        texts = {*piece.texts, *tokens}
+    @staticmethod
+    def _named(where: str, texts: set[str], people: PeopleColumns) -> Iterator[Finding]:
+        """Yield ids, or other texts that are one person's, which are among some texts or parts of them."""
+        short = [each for each in texts if len(each) <= _LONGEST_NAME]
+        parts = {part for each in short for part in (*each.split("_"), *_PART.findall(each))}
         hit: dict[str, set[int]] = {}
-        for each in texts & people.named.keys():
+        for each in (texts | parts) & people.named.keys():
             name, person = people.named[each]
             hit.setdefault(name, set()).add(person)
         for name, whom in hit.items():
             plain = all(each.isdecimal() for each in list(people.named)[:50])
             # Numbers may mean anything: they are ids where most of what stands there is.
             if len(whom) >= (FEWEST if plain else 2) and (not plain or len(whom) > 0.5 * len(texts)):
-                yield Finding("ids" if name == people.ids else "rows", piece.where, (name,), len(whom))
+                yield Finding("ids" if name == people.ids else "rows", where, (name,), len(whom))
 
-    def _bytes(self, piece: Opaque) -> Iterator[Finding]:
-        people = self.people
-        if people is None:
-            return
-        hits = self._patterns.found(piece.data)
+    def _bytes(self, where: str, data: memoryview, people: PeopleColumns) -> Iterator[Finding]:
+        hits = self._patterns.found(data, self._budget.check)
         if hits is not None:
             for name in hits.columns:
-                yield Finding("ids" if name == people.ids else "rows", piece.where, (name,), hits.people)
+                yield Finding("ids" if name == people.ids else "rows", where, (name,), hits.people)
         # Longer ones are patterns of eight bytes.
         telling = [each for each in people.named if 5 <= len(each) < 8 and not each.isdecimal()]
-        sought = telling[:: max(1, len(telling) * len(piece.data) // _SEARCHED)]
-        raw = piece.data.obj if isinstance(piece.data.obj, bytes) else bytes(piece.data) if sought else b""
+        sought = telling[:: max(1, len(telling) * len(data) // _SEARCHED)]
+        raw = bytes(data[: 8 * _MOST_NUMBERS]) if sought else b""
         seen = [each for each in sought if each.encode() in raw]
         if len(seen) >= 2:
             name = Counter(people.named[each][0] for each in seen).most_common(1)[0][0]
-            yield Finding("ids" if name == people.ids else "rows", piece.where, (name,), len(seen))
+            yield Finding("ids" if name == people.ids else "rows", where, (name,), len(seen))
 
 
 class _CodedColumn:
@@ -300,8 +354,5 @@ class _CodedColumn:
         """Return whether texts are those of people, in their order or all of them in another."""
         if len(self._codes) >= FEWEST and len(texts) == sum(self._counts.values()) and Counter(texts) == self._counts:
             return True
-        return self._runs.found(np.array([self._codes.get(each, -1) for each in texts], dtype=np.float64)) is not None
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        codes = np.array([self._codes.get(each, -1) for each in texts], dtype=np.float64)
+        return self._runs.found(codes, lambda: None) is not None

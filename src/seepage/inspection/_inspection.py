@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from seepage import pages
@@ -25,14 +25,11 @@ class Inspection:
         The gravest first.
     people : int
         How many people the file was held against; 0 if none were given.
-    notes : tuple of str
-        What was not done because it would take too long.
     """
 
     path: Path
     findings: tuple[Finding, ...]
     people: int = 0
-    notes: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Word:
@@ -50,25 +47,17 @@ class Inspection:
     def to_json(self) -> str:
         """Return it for a machine."""
         findings: list[Json] = [
-            {
-                "kind": each.kind,
-                "verdict": each.word,
-                "where": each.where,
-                "about": list(each.about),
-                "people": each.people,
-                "sure": each.sure,
-                "places": each.places,
-                "sentence": each.sentence(),
-            }
+            {**asdict(each), "about": list(each.about), "verdict": each.word, "sentence": each.sentence()}
             for each in self.findings
         ]
-        said: dict[str, Json] = {"schema": "urn:seepage:inspect:1", "seepage": __version__, "path": str(self.path)}
-        said |= {
+        said: dict[str, Json] = {
+            "schema": "urn:seepage:inspect:1",
+            "seepage": __version__,
+            "path": str(self.path),
             "verdict": self.verdict,
             "people": self.people,
             "findings": findings,
             "how": self._how(),
-            "notes": list(self.notes),
         }
         return json.dumps(said, indent=2, allow_nan=False)
 
@@ -78,6 +67,8 @@ class Inspection:
 
     def _headline(self) -> str:
         words = {"pass": "holds nobody that was found", "review": "needs a look", "fail": "must not leave as it is"}
+        if any(each.kind == "uncompared" for each in self.findings):
+            words["review"] = "was compared with no people"
         return f"{self.verdict.upper()}: {visible(self.path.name)} {words[self.verdict]}"
 
     def _how(self) -> str:
@@ -85,11 +76,10 @@ class Inspection:
             return (
                 "No data were given, so it was judged by shapes, classes and names alone: give the data to find rows."
             )
-        how = (
+        return (
             f"Held against {self.people:,} people: values as they are, in single precision, rounded, scaled, shifted, "
             "sorted and in another order. What was transformed in another way, or encrypted, is not found."
         )
-        return " ".join([how, *self.notes])
 
     def __str__(self) -> str:
         return self.text()

@@ -1,8 +1,10 @@
 """The people whose rows must not be in a file: their columns, and how much a value of each tells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import log2
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +156,9 @@ class PeopleColumns:
         for name, texts in self.texts.items():
             if name == self.ids or len(set(texts)) > 0.5 * len(texts):
                 found |= {each: (name, i) for i, each in enumerate(texts) if len(each) >= 3}
+            if name == self.ids:
+                # Vectorizers of text lower all letters.
+                found |= {each.lower(): (name, i) for i, each in enumerate(texts) if len(each) >= 3}
         for column in self.numbers:
             if column.name == self.ids:
                 found |= {f"{each:.0f}": (column.name, i) for i, each in enumerate(column.values) if each == each // 1}
@@ -164,6 +169,12 @@ class PeopleColumns:
         """How many people have each level of a category."""
         kept = {name: texts for name, texts in self.texts.items() if len(set(texts)) <= 0.5 * len(texts)}
         return {name: {each: texts.count(each) for each in set(texts)} for name, texts in kept.items()}
+
+    @cached_property
+    def coded(self) -> tuple[MeasuredColumn, ...]:
+        """The columns of numbers, and those of texts as numbers, without ids."""
+        texts = [each for each in self.texts.items() if each[0] != self.ids]
+        return *self.numbers, *(MeasuredColumn(name, coded(each)) for name, each in texts)
 
     @cached_property
     def rows(self) -> Array:
@@ -185,6 +196,11 @@ def as_numbers(column: "Column | NDArray[np.generic]") -> Array | None:
         except (TypeError, ValueError):
             return None
     return None
+
+
+def coded(texts: Sequence[str]) -> Array:
+    """Return a number for each text, equal for equal texts."""
+    return np.array([crc32(each.encode("utf-8", "replace")) + 0.5 for each in texts])
 
 
 def bits_of(chance: float) -> float:

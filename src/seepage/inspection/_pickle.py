@@ -1,14 +1,16 @@
 """Pickles, read by their opcodes into stand-ins: nothing is imported, called or built."""
 
+import itertools
 import struct
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from seepage.inspection._bounded import Budget
 from seepage.inspection._standins import NamedObject, Pairs, StrangeFileError, Thing, dtype_of, shaped
 
-_MOST_STEPS = 6_000_000
+_SIZE_OF_STEP = 32
 _MOST_NESTED = 3
 _LINE = 256
 # A run of numbers is taken at once; the last ones by themselves, as what follows may take one, two or three.
@@ -21,41 +23,47 @@ _MARK = object()
 _Step = Callable[["_Machine"], None]
 
 
-def read_pickle(data: memoryview, start: int = 0, nested: int = 0) -> tuple[object, int, str]:
+def read_pickle(data: memoryview, budget: Budget, start: int = 0, nested: int = 0) -> tuple[object, int, str]:
     """Return what a pickle holds, where it ends, and why it was not read to its end (or nothing).
 
     Parameters
     ----------
     data : memoryview
+    budget : Budget
     start : int, default=0
         Where it begins.
     nested : int, default=0
         How many pickles it lies in.
     """
-    machine = _Machine(data, start, nested)
+    machine = _Machine(data, budget, start, nested)
     try:
         machine.run()
     except (StrangeFileError, ValueError, IndexError, struct.error, OverflowError, KeyError, MemoryError) as reason:
         why = str(reason) if isinstance(reason, StrangeFileError) else "it is cut off, or no pickle"
-        left = [each for each in (*machine.stack, *machine.memo.values()) if each is not _MARK]
+        left = [each for each in (*machine.stack, *machine.memo.values(), *machine.popped) if each is not _MARK]
         return left, machine.at, why
-    return machine.stack[-1] if machine.stack else None, machine.at, ""
+    made = [*machine.stack, *machine.popped]
+    return made[0] if len(made) == 1 else made, machine.at, ""
 
 
 class _Machine:
     """The stack machine of pickles, whose every object is a stand-in."""
 
-    def __init__(self, data: memoryview, start: int, nested: int) -> None:
+    def __init__(self, data: memoryview, budget: Budget, start: int, nested: int) -> None:
         if nested > _MOST_NESTED:
             raise StrangeFileError("pickles lie in pickles too deep")
-        self.data, self.at, self.nested = data, start, nested
+        self.data, self.budget, self.at, self.nested = data, budget, start, nested
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
+        # Functions keep their closures and defaults in calls whose results are popped.
+        self.popped: list[Any] = []
 
     def run(self) -> None:
         data, steps = self.data, _STEPS
-        for _ in range(_MOST_STEPS):
+        for count in itertools.count():
+            if count % 1024 == 1023:
+                self.budget.pay(1024 * _SIZE_OF_STEP)
             code = data[self.at]
             self.at += 1
             if code == 0x2E:
@@ -64,7 +72,6 @@ class _Machine:
             if step is None:
                 raise StrangeFileError("it is no pickle")
             step(self)
-        raise StrangeFileError(f"it takes more than {_MOST_STEPS:,} steps")
 
     def take(self, count: int) -> memoryview:
         if count < 0 or self.at + count > len(self.data):
@@ -112,13 +119,13 @@ class _Machine:
 
 def _pop(machine: _Machine) -> None:
     if machine.stack and machine.stack[-1] is _MARK:
-        machine.marked()
+        machine.popped += machine.marked()
     else:
-        machine.pop(1)
+        machine.popped += machine.pop(1)
 
 
 def _pop_mark(machine: _Machine) -> None:
-    machine.marked()
+    machine.popped += machine.marked()
 
 
 def _skip(count: int) -> _Step:
@@ -172,8 +179,7 @@ def _long(form: str) -> _Step:
     def step(machine: _Machine) -> None:
         count = machine.number(form)
         digits = machine.take(count)
-        # Nobody's value takes more bytes; a number of millions of digits is only in the way.
-        machine.push(int.from_bytes(digits, "little", signed=True) if count <= 64 else 0)
+        machine.push(int.from_bytes(digits, "little", signed=True) if count <= 64 else digits)
 
     return step
 
@@ -222,24 +228,14 @@ def _set(target: object, values: list[Any]) -> None:
         raise StrangeFileError("it sets entries of what has none")
 
 
-def _append(machine: _Machine) -> None:
-    values = machine.pop(1)
-    _extend(machine.top(), values)
+def _into(add: Callable[[object, list[Any]], None], count: int | None) -> _Step:
+    """Return the step that adds some values, or all since a mark, to the container below them."""
 
+    def step(machine: _Machine) -> None:
+        values = machine.marked() if count is None else machine.pop(count)
+        add(machine.top(), values)
 
-def _appends(machine: _Machine) -> None:
-    values = machine.marked()
-    _extend(machine.top(), values)
-
-
-def _set_item(machine: _Machine) -> None:
-    values = machine.pop(2)
-    _set(machine.top(), values)
-
-
-def _set_items(machine: _Machine) -> None:
-    values = machine.marked()
-    _set(machine.top(), values)
+    return step
 
 
 def _dictionary(machine: _Machine) -> None:
@@ -302,6 +298,7 @@ def _build(machine: _Machine) -> None:
     (state,) = machine.pop(1)
     target = machine.top()
     if isinstance(target, Thing):
+        target.items.append(target.state)
         target.state = state
         if target.kind == _WRAPPER and isinstance(state, Pairs):
             _inline(machine, target, state)
@@ -316,7 +313,7 @@ def _inline(machine: _Machine, target: Thing, state: Pairs) -> None:
     """Read the bytes of an array that joblib writes between two opcodes."""
     dtype, shape = dtype_of(state.get("dtype")), state.get("shape")
     if dtype.hasobject:
-        found, machine.at, why = read_pickle(machine.data, machine.at, machine.nested + 1)
+        found, machine.at, why = read_pickle(machine.data, machine.budget, machine.at, machine.nested + 1)
         target.items.append(found)
         if why:
             raise StrangeFileError(why)
@@ -327,28 +324,13 @@ def _inline(machine: _Machine, target: Thing, state: Pairs) -> None:
     machine.take(target.array.nbytes)
 
 
-def _nothing(machine: _Machine) -> None:
-    """Do nothing: whether a buffer may be written to is nobody's concern here."""
-
-
-def _frozen_set(machine: _Machine) -> None:
-    machine.push(machine.marked())
-
-
 def _next_index(machine: _Machine) -> int:
     return len(machine.memo)
 
 
-def _byte(machine: _Machine) -> int:
-    return int(machine.number("B"))
-
-
-def _four(machine: _Machine) -> int:
-    return int(machine.number("<I"))
-
-
-def _numbered(machine: _Machine) -> int:
-    return int(machine.line())
+def _key(form: str) -> Callable[[_Machine], int]:
+    """Return the function that reads a key of the memo: a number of some bytes, or a line of digits."""
+    return lambda machine: int(machine.number(form) if form else machine.line())
 
 
 _STEPS: dict[int, _Step] = {
@@ -357,8 +339,7 @@ _STEPS: dict[int, _Step] = {
     ord("1"): _pop_mark,
     ord("2"): lambda machine: machine.push(machine.top()),
     ord("F"): _written(float),
-    ord("I"): _written(_integer),
-    ord("L"): _written(_integer),
+    **dict.fromkeys((ord("I"), ord("L")), _written(_integer)),
     ord("J"): _plain("J", "<i"),
     ord("K"): _plain("K", "B"),
     ord("M"): _plain("M", "<H"),
@@ -372,25 +353,26 @@ _STEPS: dict[int, _Step] = {
     ord("U"): _textual("B"),
     ord("V"): _written(str, "raw-unicode-escape"),
     ord("X"): _textual("<I"),
-    ord("a"): _append,
+    ord("a"): _into(_extend, 1),
     ord("b"): _build,
     ord("c"): _global,
     ord("d"): _dictionary,
-    ord("e"): _appends,
-    ord("g"): _get(_numbered),
-    ord("h"): _get(_byte),
-    ord("j"): _get(_four),
+    **dict.fromkeys((ord("e"), 0x90), _into(_extend, None)),
+    ord("g"): _get(_key("")),
+    ord("h"): _get(_key("B")),
+    ord("j"): _get(_key("<I")),
     ord("i"): _instance,
-    ord("l"): _frozen_set,
+    # Lists and frozen sets.
+    **dict.fromkeys((ord("l"), 0x91), lambda machine: machine.push(machine.marked())),
     ord("o"): _object,
-    ord("p"): _put(_numbered),
-    ord("q"): _put(_byte),
-    ord("r"): _put(_four),
-    ord("s"): _set_item,
+    ord("p"): _put(_key("")),
+    ord("q"): _put(_key("B")),
+    ord("r"): _put(_key("<I")),
+    ord("s"): _into(_set, 2),
     ord("t"): lambda machine: machine.push(tuple(machine.marked())),
-    ord("u"): _set_items,
+    ord("u"): _into(_set, None),
     ord(")"): _fixed(tuple),
-    ord("]"): _fixed(list),
+    **dict.fromkeys((ord("]"), 0x8F), _fixed(list)),
     ord("}"): _fixed(Pairs),
     ord("B"): _binary("<I"),
     ord("C"): _binary("B"),
@@ -399,9 +381,7 @@ _STEPS: dict[int, _Step] = {
     0x82: _extension("B"),
     0x83: _extension("<H"),
     0x84: _extension("<i"),
-    0x85: _tuple(1),
-    0x86: _tuple(2),
-    0x87: _tuple(3),
+    **{0x84 + count: _tuple(count) for count in (1, 2, 3)},
     0x88: _fixed(lambda: True),
     0x89: _fixed(lambda: False),
     0x8A: _long("B"),
@@ -409,14 +389,11 @@ _STEPS: dict[int, _Step] = {
     0x8C: _textual("B"),
     0x8D: _textual("<Q"),
     0x8E: _binary("<Q"),
-    0x8F: _fixed(list),
-    0x90: _appends,
-    0x91: _frozen_set,
     0x92: _made_with_names,
     0x93: _stack_global,
     0x94: _put(_next_index),
     0x95: _skip(8),
     0x96: _binary("<Q"),
     0x97: _fixed(lambda: Thing("a buffer beside the file")),
-    0x98: _nothing,
+    0x98: _skip(0),
 }

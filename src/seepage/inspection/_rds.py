@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seepage.inspection._standins import Mention, Opaque, Piece, StoredNumbers, StrangeFileError, Unread, Words
+from seepage.inspection._bounded import Budget
+from seepage.inspection._standins import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
 
 _DEEPEST = 200
-_MOST_VALUES = 5_000_000
+_SIZE_OF_VALUE = 128
 _FIXED = {10: ">i4", 13: ">i4", 14: ">f8", 15: ">c16", 24: "u1"}
 # Nothing follows these: NULL, the environments that everybody has, the missing argument.
 _EMPTY = (254, 253, 252, 251, 250, 247, 242, 241)
@@ -20,7 +21,7 @@ def is_rds(data: memoryview) -> bool:
     return head.startswith((b"X\n\x00\x00", b"RDX2\nX\n", b"RDX3\nX\n"))
 
 
-def read_rds(data: memoryview, where: str) -> Iterator[Piece]:
+def read_rds(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     """Yield the vectors in a file of R, and the classes it names.
 
     Parameters
@@ -28,8 +29,9 @@ def read_rds(data: memoryview, where: str) -> Iterator[Piece]:
     data : memoryview
     where : str
         What the place is called.
+    budget : Budget
     """
-    reader = _Reader(data)
+    reader = _Reader(data, budget)
     why = ""
     try:
         reader.at = 7 if data[0] == ord("R") else 2
@@ -38,22 +40,21 @@ def read_rds(data: memoryview, where: str) -> Iterator[Piece]:
         if version == 3:
             reader.take(reader.integer())
         reader.value(where, 0)
+        why = "something else follows its value" if reader.at < len(data) else ""
     except StrangeFileError as reason:
         why = str(reason)
     except (struct.error, RecursionError, ValueError, IndexError):
         why = "it is cut off or damaged"
     yield from reader.found
     if why:
-        yield Unread(where, f"as a file of R: {why}")
-        yield Opaque(where, data)
+        yield Unread(where, f"as a file of R: {why}", data)
 
 
 class _Reader:
-    def __init__(self, data: memoryview) -> None:
-        self.data, self.at = data, 0
+    def __init__(self, data: memoryview, budget: Budget) -> None:
+        self.data, self.budget, self.at = data, budget, 0
         self.found: list[Piece] = []
         self.symbols: list[str] = []
-        self.values = 0
 
     def take(self, count: int) -> memoryview:
         if count < 0 or self.at + count > len(self.data):
@@ -70,9 +71,9 @@ class _Reader:
 
     def value(self, where: str, depth: int) -> object:
         """Read a value; return the text it is, or its texts, if it is of text."""
-        self.values += 1
-        if depth > _DEEPEST or self.values > _MOST_VALUES:
-            raise StrangeFileError("too much lies in it, or too deep")
+        self.budget.pay(_SIZE_OF_VALUE)
+        if depth > _DEEPEST:
+            raise StrangeFileError("it lies too deep")
         flags = self.integer()
         kind, has_attributes, has_tag = flags & 0xFF, flags & 0x200, flags & 0x400
         if kind in _EMPTY:
@@ -87,20 +88,14 @@ class _Reader:
         if kind == 9:
             count = self.integer()
             return "" if count == -1 else str(self.take(count), "utf-8", "replace")
-        if kind in (249, 248):
+        if kind in (4, 248, 249):
             self.integer()
             self.symbols.append("")
-            for _ in range(self.integer()):
+            for _ in range(4 if kind == 4 else self.integer()):
                 self.value(where, depth + 1)
             return None
         if kind in (2, 3, 5, 6, 239, 240):
             self._chain(where, depth, kind, bool(has_attributes), bool(has_tag))
-            return None
-        if kind == 4:
-            self.integer()
-            self.symbols.append("")
-            for _ in range(4):
-                self.value(where, depth + 1)
             return None
         if kind == 238:
             # A vector that is computed: what it is, from what.
@@ -121,10 +116,10 @@ class _Reader:
             inner = self.value(f"{where}.{tag}" if isinstance(tag, str) else where, depth + 1)
             if tag == "class" and isinstance(inner, list):
                 self.found += [Mention(where, f"R {each}") for each in inner]
-            self.values += 1
+            self.budget.pay(_SIZE_OF_VALUE)
             start = self.at
             flags = self.integer()
-            if flags & 0xFF != kind or kind == 3 or self.values > _MOST_VALUES:
+            if flags & 0xFF != kind or kind == 3:
                 self.at = start
                 self.value(where, depth + 1)
                 return

@@ -14,6 +14,8 @@ from seepage.inspection._people import MeasuredColumn
 _ROWS, _COLUMNS = 200_000, 64
 _SAMPLE = 2_048
 _SHUFFLES = 8
+# So many new rows are expected where none is by chance.
+_NEW = 20
 # A column of a table is one of the people's where nearly all of its values are values of that.
 _INSIDE = 0.95
 
@@ -58,18 +60,23 @@ class PeopleRows:
         if len(matched) < 2:
             return None
         mine = hashed(each.values for each, _ in matched)
-        keys, first, counts = np.unique(mine, return_index=True, return_counts=True)
+        every, first, theirs = np.unique(mine, return_index=True, return_counts=True)
         # What several people have in common is nobody's.
-        keys, first = keys[counts == 1], first[counts == 1]
+        keys, first = every[theirs == 1], first[theirs == 1]
         if len(keys) < FEWEST:
             return None
-        hit = np.isin(keys, hashed(values for _, values in matched))
+        inside, copies = np.unique(hashed(values for _, values in matched), return_counts=True)
+        hit = np.isin(keys, inside)
         rng = np.random.default_rng(0)
         chance = [
             np.isin(keys, hashed(rng.permutation(values) for _, values in matched)).sum() for _ in range(_SHUFFLES)
         ]
         people = len(np.unique(first[hit]))
-        if people < FEWEST + 5.0 * float(np.mean(chance)):
+        places = np.minimum(np.searchsorted(every, inside), len(every) - 1)
+        part = bool(np.all((every[places] == inside) & (theirs[places] >= copies)))
+        # Of other people, as large a share of rows would be new as is unique here (Good and Turing).
+        sure = part and copies.sum() * len(keys) >= _NEW * len(mine)
+        if people < FEWEST + (0.0 if sure else 5.0 * float(np.mean(chance))):
             return None
         return Hits(tuple(each.name for each, _ in matched), people)
 

@@ -44,8 +44,6 @@ class StoredNumbers:
 
     where: str
     array: "NDArray[Any]"
-    digits: int | None = None
-    """The decimals of numbers that were written as text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +63,23 @@ class Mention:
 
 
 @dataclass(frozen=True, eq=False)
-class Opaque:
-    """Bytes that nothing here reads as anything else."""
+class Inner:
+    """Bytes in a file that are read as a file of their own."""
 
     where: str
     data: memoryview
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Unread:
-    """What was not looked into, and why."""
+    """A part that was not read, and the reason; its bytes are searched for values and ids."""
 
     where: str
     why: str
+    data: memoryview | None = None
 
 
-Piece = StoredNumbers | Words | Mention | Opaque | Unread
+Piece = StoredNumbers | Words | Mention | Inner | Unread
 
 
 class StrangeFileError(Exception):

@@ -1,17 +1,18 @@
 """Stand-ins taken apart: every array, list and table of numbers or words in them, and where it lies."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage.inspection._bounded import Budget
 from seepage.inspection._standins import (
+    Inner,
     Mention,
     NamedObject,
-    Opaque,
     Pairs,
     Piece,
     StoredNumbers,
@@ -30,11 +31,18 @@ _DEEPEST_NODE = 100
 _LONGEST_SCALAR = 1 << 16
 # Shorter bytes are keys and seeds.
 _FEWEST_BYTES = 48
+# Of memory, for each number and for each container that waits.
+_SIZE_OF_NUMBER = 8
+_SIZE_OF_NODE = 256
 _TORCH = {"Double": "f8", "Float": "f4", "Half": "f2", "Long": "i8", "Int": "i4", "Short": "i2", "Char": "i1"}
 _TORCH |= {"Byte": "u1", "Bool": "?", "BFloat16": "bfloat16"}
 
 
-def walk(root: object, where: str, storages: Mapping[str, memoryview] | None = None) -> Iterator[Piece]:
+# The bytes of tensors by name, and the arrays that they were read as by name and type.
+Storages = dict[Any, Any]
+
+
+def walk(root: object, where: str, budget: Budget, storages: Storages | None = None) -> Iterator[Piece]:
     """Yield all that lies in stand-ins, each once.
 
     Parameters
@@ -43,28 +51,37 @@ def walk(root: object, where: str, storages: Mapping[str, memoryview] | None = N
         Stand-ins, or what JSON holds.
     where : str
         What the place is called.
-    storages : mapping, optional
-        The bytes of tensors, by name.
+    budget : Budget
+    storages : dict, optional
+        The bytes of tensors, by name; their arrays are added.
     """
     waiting: list[tuple[object, str]] = [(root, where)]
     # What was seen is kept, or another object could get its address.
     seen: dict[int, object] = {}
+    short = 0
     while waiting:
         value, place = waiting.pop()
-        if isinstance(value, list | dict | Pairs | Thing | tuple):
+        budget.check()
+        inner: list[tuple[object, str]] = []
+        if isinstance(value, list | dict | Pairs | Thing | tuple | np.ndarray):
             if id(value) in seen:
                 continue
             seen[id(value)] = value
         if isinstance(value, np.ndarray):
             yield StoredNumbers(place, value)
         elif isinstance(value, bytes | bytearray | memoryview):
+            text = str(value[:_FEWEST_BYTES], "ascii", "replace")
             if len(value) >= _FEWEST_BYTES:
-                yield Opaque(place, memoryview(value))
+                yield Inner(place, memoryview(value))
+            elif text.isprintable() and "\ufffd" not in text:
+                yield Words(place, [text])
+            else:
+                short += 1
         elif isinstance(value, str):
             yield Words(place, [value])
         elif isinstance(value, Thing):
             yield Mention(place, value.kind)
-            yield from _thing(value, place, storages or {}, waiting)
+            yield from _thing(value, place, {} if storages is None else storages, inner)
         elif isinstance(value, Pairs | dict):
             pairs = _pairs(value)
             if isinstance(value, dict) and isinstance(value.get("__loader__"), str):
@@ -72,15 +89,19 @@ def walk(root: object, where: str, storages: Mapping[str, memoryview] | None = N
                 yield Mention(place, f"{value.get('__module__')}.{value.get('__class__')}")
                 waiting.append((_from_skops(value), place))
                 continue
-            yield from _gathered([key for key, _ in pairs], f"{place} (keys)", [])
-            yield from _gathered([each for _, each in pairs], place, waiting, [key for key, _ in pairs])
+            yield from _gathered([key for key, _ in pairs], f"{place} (keys)", budget, inner)
+            yield from _gathered([each for _, each in pairs], place, budget, inner, [key for key, _ in pairs])
         elif isinstance(value, list | tuple):
-            table = _columns(value)
+            table = _columns(value, budget)
             if table is None:
-                yield from _gathered(value, place, waiting)
+                yield from _gathered(value, place, budget, inner)
             else:
                 for name, column in table:
-                    yield from _gathered(column, _inside(place, name), waiting)
+                    yield from _gathered(column, _inside(place, name), budget, inner)
+        # In the order of the file: small containers are rows of one table.
+        waiting += reversed(inner)
+    if short >= _TABLE:
+        yield Unread(where, f"{short:,} runs of fewer than {_FEWEST_BYTES} bytes, such as dates")
 
 
 def _from_skops(node: Any, depth: int = 0) -> Any:
@@ -102,22 +123,29 @@ def _from_skops(node: Any, depth: int = 0) -> Any:
 
 
 def _gathered(
-    values: Iterable[object], where: str, waiting: list[tuple[object, str]], keys: list[object] | None = None
+    values: Sequence[object],
+    where: str,
+    budget: Budget,
+    waiting: list[tuple[object, str]],
+    keys: list[object] | None = None,
 ) -> Iterator[Piece]:
     """Yield the numbers and the words of a container, and put all else where it waits."""
     numbers: list[Any] = []
     texts: list[str] = []
+    budget.pay(_SIZE_OF_NUMBER * len(values))
     for place, value in enumerate(values):
-        if isinstance(value, Thing) and (number := _number(value)) is not None:
-            numbers.append(number)
-        elif isinstance(value, bool | int | float):
+        if isinstance(value, Thing) and (scalar := _scalar(value)) is not None:
+            value = scalar
+        if isinstance(value, bool | int | float):
             numbers.append(value)
         elif isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == np.float64:
             # A run of floats of a list, or an array in it: the same values.
+            budget.pay(value.nbytes)
             numbers.extend(value.tolist() if len(value) < _TABLE else [value])
         elif isinstance(value, str):
             texts.append(value)
         elif value is not None and not isinstance(value, NamedObject):
+            budget.pay(_SIZE_OF_NODE)
             waiting.append((value, _inside(where, place if keys is None else keys[place])))
     if texts:
         yield Words(where, texts)
@@ -127,14 +155,10 @@ def _gathered(
 
 def _joined(numbers: list[Any]) -> "NDArray[Any]":
     parts: list[Any] = []
-    loose: list[float] = []
-    for each in numbers:
-        if isinstance(each, np.ndarray):
-            parts += [np.array(loose, dtype=np.float64), each]
-            loose = []
-        else:
-            loose.append(_finite(each))
-    return np.concatenate([*parts, np.array(loose, dtype=np.float64)]) if parts else np.array(loose)
+    for is_run, group in groupby(numbers, lambda each: isinstance(each, np.ndarray)):
+        values = list(group)
+        parts += values if is_run else [np.array([_finite(each) for each in values])]
+    return np.concatenate(parts)
 
 
 def _finite(value: float) -> float:
@@ -144,7 +168,7 @@ def _finite(value: float) -> float:
         return float("inf")
 
 
-def _columns(values: "list[object] | tuple[object, ...]") -> list[tuple[object, list[Any]]] | None:
+def _columns(values: "list[object] | tuple[object, ...]", budget: Budget) -> list[tuple[object, list[Any]]] | None:
     """Return records of the same fields by field, or None."""
     if len(values) < _TABLE:
         return None
@@ -152,8 +176,10 @@ def _columns(values: "list[object] | tuple[object, ...]") -> list[tuple[object, 
     if isinstance(first, tuple | list):
         width = len(first)
         if width and all(isinstance(each, tuple | list) and len(each) == width for each in values):
+            budget.pay(_SIZE_OF_NUMBER * width * len(values))
             return list(enumerate(map(list, zip(*values, strict=True))))
     if isinstance(first, Pairs | dict):
+        budget.pay(_SIZE_OF_NUMBER * len(_pairs(first)) * len(values))
         pairs = [_pairs(each) for each in values if isinstance(each, Pairs | dict)]
         names = [key for key, _ in pairs[0]]
         if len(pairs) == len(values) and names and all([key for key, _ in each] == names for each in pairs):
@@ -173,28 +199,33 @@ def _inside(where: str, key: object) -> str:
     return f"{where}[{key}]" if isinstance(key, int) else where
 
 
-def _number(value: Thing) -> float | None:
-    """Return the number that an object is, if it is one."""
+def _scalar(value: Thing) -> float | str | None:
+    """Return the number or text that an object is, if it is one."""
     parts = value.made_from if isinstance(value.made_from, tuple) else ()
     try:
         if value.kind == "decimal.Decimal" and parts:
             return float(parts[0])
         if value.kind.endswith("multiarray.scalar") and len(parts) == 2:
             found = shaped(parts[1], dtype_of(parts[0]), ())
-            return float(found) if found.dtype.kind in "biuf" else None
+            return float(found) if found.dtype.kind in "biuf" else str(found) if found.dtype.kind == "U" else None
     except (ValueError, TypeError, StrangeFileError):
         pass
     return None
 
 
-def _thing(
-    value: Thing, where: str, storages: Mapping[str, memoryview], waiting: list[tuple[object, str]]
-) -> Iterator[Piece]:
+def _thing(value: Thing, where: str, storages: Storages, waiting: list[tuple[object, str]]) -> Iterator[Piece]:
     """Yield the numbers of an object, and put what else it holds where it waits."""
-    if value.kind in ("numpy.dtype", "persistent"):
+    if value.kind == "numpy.dtype":
         return
     try:
+        if value.kind == "persistent":
+            waiting.append((_storage(value, storages) if storages else value.made_from, where))
+            return
         found = value.array if value.array is not None else _array(value, storages)
+        if "_rebuild_tensor" in value.kind and found is not None and isinstance(value.made_from, tuple):
+            # A view is stored with all numbers of which it shows some.
+            numbers = _storage(value.made_from[0], storages)
+            waiting += [(numbers, where)] if numbers is not None and numbers.size > found.size else []
     except StrangeFileError as reason:
         yield Unread(where, str(reason))
         found = None
@@ -207,10 +238,11 @@ def _thing(
         texts = _arrow_texts(value)
         if texts is not None:
             yield Words(where, texts)
+            return
         waiting += [(value.made_from, where), (value.state, where), (value.items, where)]
 
 
-def _array(value: Thing, storages: Mapping[str, memoryview]) -> "NDArray[Any] | None":
+def _array(value: Thing, storages: Storages) -> "NDArray[Any] | None":
     """Return the array that an object is, if it is one of numbers."""
     kind, state = value.kind, value.state
     parts = value.made_from if isinstance(value.made_from, tuple) else ()
@@ -224,17 +256,26 @@ def _array(value: Thing, storages: Mapping[str, memoryview]) -> "NDArray[Any] | 
     return None
 
 
-def _tensor(parts: tuple[Any, ...], storages: Mapping[str, memoryview]) -> "NDArray[Any] | None":
-    stored, offset, size = parts[0].made_from if isinstance(parts[0], Thing) else (), parts[1], parts[2]
+def _tensor(parts: tuple[Any, ...], storages: Storages) -> "NDArray[Any] | None":
+    numbers = _storage(parts[0], storages)
+    return None if numbers is None else _strided(numbers, parts[1], parts[2], parts[3:4])
+
+
+def _storage(value: object, storages: Storages) -> "NDArray[Any] | None":
+    """Return all numbers that a file of torch stores for some tensors."""
+    stored = value.made_from if isinstance(value, Thing) else ()
     if not isinstance(stored, tuple) or len(stored) < 3 or not isinstance(stored[1], NamedObject):
         return None
     name = stored[1].kind.rpartition(".")[2].removesuffix("Storage")
     data = storages.get(str(stored[2]))
-    if data is None or name not in _TORCH or not isinstance(offset, int):
+    if data is None or name not in _TORCH:
         raise StrangeFileError("a tensor's numbers are not in the file, or of a type that is not known")
-    code = "u2" if _TORCH[name] == "bfloat16" else _TORCH[name]
-    found = _strided(shaped(data, np.dtype(code), (len(data) // np.dtype(code).itemsize,)), offset, size, parts[3:4])
-    return halves(found) if _TORCH[name] == "bfloat16" else found
+    if (str(stored[2]), name) not in storages:
+        kind = np.dtype("u2" if _TORCH[name] == "bfloat16" else _TORCH[name])
+        found = shaped(data, kind, (len(data) // kind.itemsize,))
+        storages[str(stored[2]), name] = halves(found) if _TORCH[name] == "bfloat16" else found
+    numbers: NDArray[Any] = storages[str(stored[2]), name]
+    return numbers
 
 
 def _strided(numbers: "NDArray[Any]", offset: int, size: object, strides: tuple[Any, ...]) -> "NDArray[Any]":

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.errors import MinimizerError, UnansweredError
@@ -11,15 +12,12 @@ from seepage.leakage._information import Information
 
 
 class ToldCategory(NamedTuple):
-    """How far the release moves when each person's category becomes the one that is told from it most easily.
-
-    In units of the noise; NaN for people who have no category.
-    """
+    """How far the release moves when each person's category becomes the one that is told from it most easily."""
 
     far: Array
-    """At most, and of the farthest exactly."""
-    low: Array
-    """At least: the same where everybody was refitted."""
+    """In units of the noise; NaN for people who have no category."""
+    exact: NDArray[np.bool_]
+    """Whether it is exact; it is approximate for people who were not refitted."""
 
 
 def told_apart(information: Information, name: str) -> ToldCategory:
@@ -32,12 +30,11 @@ def told_apart(information: Information, name: str) -> ToldCategory:
     name : str
         A categorical attribute.
     """
-    found = information.ranked(name, None)
+    found = information.distances(name, None)
     missing = int(found.unanswered.sum())
     if missing:
         raise UnansweredError(f"The model could not be refitted with another {name} of {missing} people.")
-    far = found.farthest()
-    return ToldCategory(far, far if found.low is None else found.at_least().farthest())
+    return ToldCategory(found.farthest(), found.farthest_is_exact())
 
 
 def told_categories(information: Information, names: Iterable[str]) -> dict[str, ToldCategory]:

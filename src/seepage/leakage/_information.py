@@ -31,8 +31,7 @@ class Distances:
     truth: NDArray[np.intp]
     """Which of the values each record has; -1 if none of them."""
     distance: Array
-    """From each record's true value to each value, shape (n, values); NaN where no refit could be found. The upper end
-    of an interval where `low` is the lower one."""
+    """From each record's true value to each value, shape (n, values); NaN where no refit could be found."""
     person: NDArray[np.intp] | None = None
     """Whose each record is, if some people have several."""
     absent: NDArray[np.bool_] | None = None
@@ -40,14 +39,14 @@ class Distances:
     unlike: "Unlike | None" = None
     """The pairs of releases whose noises differ, if there are any: of these, a distance is that of two releases with
     one noise which are told apart as often at equal odds."""
-    low: Array | None = None
-    """No more than each distance, and the same where a refit found it; None where every distance was."""
+    exact: NDArray[np.bool_] | None = None
+    """Which distances are exact, of the same shape; the others are approximate. None where all are exact."""
 
     def at(self, factor: float) -> "Distances":
         """Return the distances with noise that is larger by a factor, which may be infinite."""
         distance = self.distance / factor
         if self.unlike is None:
-            return replace(self, distance=distance, low=None if self.low is None else self.low / factor)
+            return replace(self, distance=distance)
         unlike = replace(self.unlike, pairs=self.unlike.pairs.at(factor))
         distance[unlike.records, unlike.others] = unlike.pairs.distance()
         return replace(self, distance=distance, unlike=unlike)
@@ -80,11 +79,11 @@ class Distances:
             unlike = Unlike(
                 self.person[self.unlike.records[kept]], self.unlike.others[kept], self.unlike.pairs.take(kept)
             )
-        low = None
-        if self.low is not None:
-            low = np.full_like(distance, np.nan)
-            low[people] = self.low[counted]
-        return Distances(self.values, truth, distance, None, absent if absent.any() else None, unlike, low)
+        exact = None
+        if self.exact is not None:
+            exact = np.ones(distance.shape, dtype=bool)
+            exact[people] = self.exact[counted]
+        return Distances(self.values, truth, distance, None, absent if absent.any() else None, unlike, exact)
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:
@@ -103,9 +102,23 @@ class Distances:
         """Return the distance to the farthest other value of each person: the pair that is told apart most easily."""
         return self._of_known(self.distance.max(axis=1), np.maximum, -np.inf)
 
-    def at_least(self) -> "Distances":
-        """Return the lower ends of what is known."""
-        return self if self.low is None else replace(self, distance=self.low, low=None)
+    def order(self) -> NDArray[np.intp]:
+        """Return the records that have a value, in falling order of the distance to their farthest value."""
+        known = np.flatnonzero(np.ones(len(self.truth), dtype=bool) if self.absent is None else ~self.absent)
+        far = np.nan_to_num(self.distance[known].max(axis=1), nan=np.inf)
+        return np.asarray(known[np.argsort(-far, kind="stable")])
+
+    def exact_records(self) -> NDArray[np.bool_]:
+        """Return whether the farthest value of each record is that of a refit."""
+        if self.exact is None:
+            return np.ones(len(self.truth), dtype=bool)
+        place = np.nan_to_num(self.distance, nan=np.inf).argmax(axis=1)
+        return np.asarray(np.take_along_axis(self.exact, place[:, None], axis=1)[:, 0])
+
+    def farthest_is_exact(self) -> NDArray[np.bool_]:
+        """Return whether the farthest value of each person is that of a refit."""
+        exact = self.exact_records()
+        return self._of_people(exact if self.absent is None else exact | self.absent, np.logical_and)
 
     def _of_known(self, values: Array, choose: np.ufunc, never: float) -> Array:
         """Return the chosen one of each person's records that have a value."""
@@ -185,7 +198,7 @@ class Information(ABC):
     ----------
     people : People
         Who the rows are.
-    assurance : {"exact", "estimated", "heuristic", "normal"}
+    assurance : {"exact", "estimated", "heuristic", "approximate"}
         Whether the numbers are exact, estimated (with a standard error), heuristic, or normal: a description of
         attackers who use averages, and no bound.
     attribute_names : tuple of str
@@ -210,8 +223,6 @@ class Information(ABC):
     """How an attribute is counted, where two releases could count it differently; only like is added to like."""
     without_slope: frozenset[str] = frozenset()
     """The attributes that a release moves with, and not smoothly: eta of them is not known, for anybody."""
-    breaking: Mapping[str, Array] | None = None
-    """How far each person's numbers may move before the release has a kink; None where none are known."""
 
     @property
     def gathered(self) -> "GatheredInformation | None":
@@ -284,7 +295,7 @@ class Information(ABC):
         """Return the people with the largest eta."""
 
     @abstractmethod
-    def joint(self, who: Who, attribute: str | None) -> float:
+    def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         """Return eta of the joint release about a set of people, for all attributes or one."""
 
     def _check_category(self, attribute: str) -> None:
@@ -297,14 +308,14 @@ class Information(ABC):
 
     @abstractmethod
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
-        """Return how far the release moves when one person's attribute takes another value, exactly."""
+        """Return how far the release moves when one person's attribute takes another value."""
 
-    def ranked(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
-        """Return the same, exactly for the pair that is told apart most easily, and within bounds for the others."""
-        return self.distances(attribute, values)
+    def refitted(self, attribute: str, records: NDArray[np.intp]) -> Distances:
+        """Return the distances with the farthest of some records refitted, where that can be done."""
+        return self.distances(attribute, None)
 
     def ranks(self, attribute: str) -> bool:
-        """Return whether `ranked` needs no pass over all rows for each person."""
+        """Return whether `distances` needs no pass over all rows for each person."""
         return False
 
     @abstractmethod

@@ -13,9 +13,9 @@ from seepage.leakage._groups import GroupLeakage, refuse_numbers
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
 from seepage.leakage._prior import before, check_names, checked_lengths, variances
+from seepage.leakage._privacy_measures import translate
 from seepage.leakage._snippet import snippet
 from seepage.leakage._summary import Summary
-from seepage.leakage._translation import translate
 from seepage.leakage.types import By, Prior, Who
 from seepage.meaning import beyond_range, unbiased_floor
 from seepage.pages import counted
@@ -43,7 +43,7 @@ class Leakage:
 
     @property
     def assurance(self) -> str:
-        """Whether numbers are "exact", "estimated" (with a standard error), "heuristic", or "normal": no bound."""
+        """Whether numbers are "exact", "estimated" (with a standard error), "heuristic", or "approximate": no bound."""
         # Not a Literal: jedi, which completes names in notebooks, fails on a property of that type, and shows none.
         return self.information.assurance
 
@@ -116,8 +116,8 @@ class Leakage:
             floors[name] = floor
         return self.people.frame(floors)
 
-    def variance_left(self, *, prior: Prior = "data") -> Frame:
-        """Return the share of the prior variance that the release leaves: near 1, a blind guess does as well.
+    def remaining_variance(self, *, prior: Prior = "data") -> Frame:
+        """Return the share of the prior variance that the release leaves: near 1, a baseline guess does as well.
 
         It is the square of `error_floor` with the same prior, over the variance of that prior.
 
@@ -130,33 +130,6 @@ class Leakage:
         known = ((before(self.information, prior, name), name, eta) for name, eta in self._numbers().items())
         return self.people.frame({name: prior.left(eta) for prior, name, eta in known if prior is not None})
 
-    def breaking_distance(self) -> Frame:
-        """Return how far each person's values may move before other coefficients of a model are zero.
-
-        A model with an L1 penalty moves smoothly with a value until one of its coefficients comes to zero, or leaves
-        it. Eta and floors are exact up to there. Where the distance is less than the floor they are local: a guess that
-        errs by as much as the floor says is past the point up to which that was known. Distances are to first order, in
-        the unit of each attribute that is a number, and to whichever side is nearer; missing for a value that stands in
-        several rows of a person.
-
-        Examples
-        --------
-        >>> import seepage
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.linear_model import Lasso
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-        >>> leak = seepage.measure(Lasso(alpha=5.0).fit(X, y), X, y, noise_scale=0.1)
-        >>> int((leak.breaking_distance()["bmi"] < leak.error_floor()["bmi"]).sum())
-        7
-        """
-        found = self.information.breaking
-        if found is None:
-            raise UnansweredError(
-                "Only of one model with an L1 penalty, in memory, is there a distance at which its numbers break. Any "
-                "other linear model moves smoothly with every value; of several releases ask each."
-            )
-        return self.people.frame(found)
-
     def success_rate(
         self,
         attribute: str,
@@ -166,9 +139,10 @@ class Leakage:
     ) -> Frame:
         """Return how often the best attacker, who knows all else, tells a person's true value from another one.
 
-        The model is refitted exactly with the other value; nothing is linearized. Where that would take long (many
-        people, another loss than squared error) it is refitted with those who may be told most often, and rates of the
-        others are upper bounds: `success_rate_low` is then the lower one. Both are the same where it was refitted.
+        For the 200 most exposed people the model, with the scalers and imputers that were fitted on the same rows, is
+        fitted again with the other value that is told apart most easily: these rates are exact. All others are of one
+        step of Newton's method from the fitted parameters, exact for squared loss without such scalers and an
+        approximation otherwise, and no bound. The column `exact` says which are exact.
 
         Parameters
         ----------
@@ -189,7 +163,12 @@ class Leakage:
             distance that of two releases with one noise which are told apart as often.
         """
         check_names(self.information, {attribute: None})
-        found = self.information.ranked(attribute, values)
+        found = self.information.distances(attribute, values)
+        if values is None and len(found.values) == 1:
+            raise UnansweredError(
+                f"Every row has {attribute!r} = {found.values[0]!r}: there is no other value to compare it with. Name "
+                f"some: leak.success_rate({attribute!r}, values=[...])."
+            )
         known = np.flatnonzero(found.truth >= 0)
         person = np.repeat(known, len(found.values))
         other = np.tile(np.arange(len(found.values)), len(known))
@@ -204,11 +183,11 @@ class Leakage:
             "distance": distance,
             "success_rate": found.success_rate(person, other, odds),
         }
-        if found.low is not None:
-            columns["success_rate_low"] = found.at_least().success_rate(person, other, odds)
+        if found.exact is not None:
+            columns["exact"] = found.exact[person, other]
         return self.people.take(person if found.person is None else found.person[person]).frame(columns)
 
-    def translation(
+    def privacy_measures(
         self,
         *,
         delta: float = 1e-5,
@@ -284,7 +263,7 @@ class Leakage:
         found = self.information.top(count)
         return found.people.frame(found.columns)
 
-    def joint(self, people: Who = None, *, ids: Listed = None, attribute: str | None = None) -> float:
+    def joint_information_loss(self, people: Who = None, *, ids: Listed = None, attribute: str | None = None) -> float:
         """Return eta of the joint release about a set of people: how well anything about the set as a whole is known.
 
         Parameters
@@ -304,16 +283,17 @@ class Leakage:
         >>> from sklearn.linear_model import Ridge
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
-        >>> bool(leak.joint(ids=[92]) == leak.joint(X.index == 92) <= leak.joint(ids=[92, 7]))
+        >>> one, two = (leak.joint_information_loss(ids=ids) for ids in ([92], [92, 7]))
+        >>> bool(one == leak.joint_information_loss(X.index == 92) <= two)
         True
         """
         if ids is not None:
             if people is not None:
-                raise InputError("joint was given people and ids: give one of them.")
+                raise InputError("joint_information_loss was given people and ids: give one of them.")
             people = self.people.chosen(ids)
         if attribute is not None:
             check_names(self.information, {attribute: None})
-        return self.information.joint(people, attribute)
+        return self.information.joint_information_loss(people, attribute)
 
     def summary(self) -> str:
         """Return a few lines that a person can read."""
@@ -353,10 +333,10 @@ def refuse_averages(leak: Leakage, what: str) -> None:
     what : str
         Who asks, as a sentence begins.
     """
-    if leak.assurance == "normal":
+    if leak.assurance == "approximate":
         raise UnansweredError(
             f"{what} asks for a bound, and this measurement describes attackers who use averages: its assurance is "
-            '"normal". Take leak.statement() along instead, or measure with noise_scale=.'
+            '"approximate". Take leak.statement() along instead, or measure with noise_scale=.'
         )
 
 

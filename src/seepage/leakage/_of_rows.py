@@ -76,11 +76,11 @@ class InformationOfRows(GatheredInformation):
     def examples(self) -> dict[str, Array]:
         return self._examples_of_rows if self.owners is None else self._examples_of_people[0]
 
-    def joint(self, who: Who, attribute: str | None) -> float:
+    def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         people = self.people.mask(who, self.count)
         if self.owners is None:
             return largest(self._gram(people, attribute))
-        return self._several(attribute).joint(self._gram(self.owners.rows(people), attribute), people)
+        return self._several(attribute).joint_information_loss(self._gram(self.owners.rows(people), attribute), people)
 
     def _repeats(self, names: Sequence[str]) -> NDArray[np.intp]:
         """Return how many more rows of each person say the same value of each attribute again."""

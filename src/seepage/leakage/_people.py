@@ -154,13 +154,16 @@ class PeopleInMemory(People):
             if not mask.any():
                 raise InputError(f"Nobody has {dict(who)!r}: nothing can be said about nobody.")
             return mask
-        given = self._aligned(who, "joint")
+        given = self._aligned(who, "joint_information_loss")
         if given.dtype != np.bool_ or given.shape != (count,):
             raise InputError(
-                f"joint needs True or False for each of the {count} people, not {given.dtype} of shape {given.shape}."
+                f"joint_information_loss needs True or False for each of the {count} people, not {given.dtype} of "
+                f"shape {given.shape}."
             )
         if not given.any():
-            raise InputError("joint was given an empty set of people: nothing can be said about nobody.")
+            raise InputError(
+                "joint_information_loss was given an empty set of people: nothing can be said about nobody."
+            )
         return np.asarray(given, dtype=np.bool_)
 
     def _aligned(self, given: object, what: str) -> Column:

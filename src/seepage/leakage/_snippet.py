@@ -18,7 +18,9 @@ def snippet(information: Information) -> str:
         What was measured. People in files are counted and no more: to look at a result should not read all rows.
     """
     if not isinstance(information, GatheredInformation):
-        asked = "Ask it: summary(), by_group(), most_exposed(), joint() and error_floor() read the rows."
+        asked = (
+            "Ask it: summary(), by_group(), most_exposed(), joint_information_loss() and error_floor() read the rows."
+        )
         head = f"{information.count:,} people, {counted(len(information.attribute_names), 'private attribute')}"
         return pages.article(tag("h3", f"{head} ({information.assurance})"), paragraph(asked))
     summary = Summary.of(information)
@@ -27,9 +29,13 @@ def snippet(information: Information) -> str:
 
 def _parts(summary: Summary) -> Iterator[Html]:
     if summary.floors:
-        heads = ["attribute", "blind guess", "median", "5th percentile", "smallest"]
+        heads = ["attribute", "baseline", "median", "5th percentile", "smallest"]
         rows = [
-            [name(each.name), NOTHING if isnan(each.blind) else f"± {each.blind:.4g}", *_errors(each.errors("± "))]
+            [
+                name(each.name),
+                NOTHING if isnan(each.baseline) else f"± {each.baseline:.4g}",
+                *_errors(each.errors("± ")),
+            ]
             for each in summary.floors[:MOST_ATTRIBUTES]
         ]
         yield table("Smallest error of any unbiased guess, in the attribute's own unit", heads, rows)
@@ -38,7 +44,7 @@ def _parts(summary: Summary) -> Iterator[Html]:
             yield paragraph(summary.legend)
     if summary.rates:
         heads = ["category", "coin", "median", "95th percentile", "largest"]
-        rows = [[name(each.name), f"{each.blind:.0%}", *each.percents()] for each in summary.rates[:MOST_ATTRIBUTES]]
+        rows = [[name(each.name), f"{each.baseline:.0%}", *each.percents()] for each in summary.rates[:MOST_ATTRIBUTES]]
         yield table("How often the best attacker tells a category from another one", heads, rows)
         yield from _rest(len(summary.rates), "categories: success_rate() has all of them")
     if summary.categories:

@@ -20,11 +20,11 @@ from seepage.pages import counted
 
 MOST_ATTRIBUTES = 12
 _LEGEND = (
-    "Blind guess: the error of a guess that knows only how the attribute is spread over all people. The release says "
-    "nothing where it leaves more than 99% of that variance."
+    "Baseline: the error of a guess without the release, from how the attribute is spread over all people. The release "
+    "says nothing where it leaves more than 99% of that variance."
 )
 _MOST_EXPOSED = 5
-_AT_MOST = "At most (≤): the model was refitted only with those whose category may be the one that is told best."
+_ABOUT = "Approximate (≈): the model was refitted only with the people whose category is told best."
 # Beyond this many people, exact refits of every category for everybody take longer than a reader of a summary waits.
 _MOST_REFITTED = 5_000
 _WIDTH = 88
@@ -39,21 +39,21 @@ class Spread:
     ----------
     median, tail, worst : float
         The tail is the 95th percentile of what is large when bad, the 5th of what is small. NaN if nobody has a value.
-    blind : float
+    baseline : float
         What somebody achieves who never saw the release; NaN where that is not known or nothing to compare with.
     silent : tuple of bool
         Of errors: whether the release says nothing, at the median, in the tail and at worst.
-    least : tuple of float or None
-        Of rates that are bounds: no more than the three of them are.
+    approximate : tuple of bool
+        Of rates: whether they are approximate, at the median, in the tail and at worst.
     """
 
     name: str
     median: float
     tail: float
     worst: float
-    blind: float = nan
+    baseline: float = nan
     silent: tuple[bool, ...] = (False, False, False)
-    least: tuple[float, ...] | None = None
+    approximate: tuple[bool, ...] = (False, False, False)
 
     @classmethod
     def of(cls, name: str, values: Distribution) -> "Spread":
@@ -67,16 +67,15 @@ class Spread:
         """All three."""
         return self.median, self.tail, self.worst
 
-    def inverse(self, blind: float, silent: tuple[bool, ...]) -> "Spread":
-        """Return the spread of 1/eta: of the smallest errors, beside that of a blind guess."""
+    def inverse(self, baseline: float, silent: tuple[bool, ...]) -> "Spread":
+        """Return the spread of 1/eta: of the smallest errors, beside that of a baseline guess."""
         median, tail, worst = (inf if eta == 0 else 1 / eta for eta in self.values)
-        return Spread(self.name, median, tail, worst, blind, silent)
+        return Spread(self.name, median, tail, worst, baseline, silent)
 
-    def rates(self, low: "Spread | None" = None) -> "Spread":
-        """Return the spread of success rates, of which this is the spread of distances, and `low` of no more."""
+    def rates(self, approximate: tuple[bool, ...]) -> "Spread":
+        """Return the spread of success rates, of which this is the spread of distances."""
         median, tail, worst = (float(success_rate(distance)) for distance in self.values)
-        least = None if low is None else tuple(float(success_rate(distance)) for distance in low.values)
-        return Spread(self.name, median, tail, worst, 0.5, least=least)
+        return Spread(self.name, median, tail, worst, 0.5, approximate=approximate)
 
     def errors(self, sign: str) -> list[str]:
         """Return errors in words: a number behind a sign, or that the release says nothing."""
@@ -84,11 +83,9 @@ class Spread:
         return ["says nothing" if silent or value == inf else f"{sign}{value:.4g}" for value, silent in pairs]
 
     def percents(self) -> list[str]:
-        """Return rates in percent, behind a sign where they are bounds and the digits show it."""
-        shown = [_percent(value) for value in self.values]
-        if self.least is None:
-            return shown
-        return [each if each == _percent(low) else f"≤ {each}" for each, low in zip(shown, self.least, strict=True)]
+        """Return rates in percent, behind a sign where they are approximate."""
+        pairs = zip(self.values, self.approximate, strict=True)
+        return [f"≈ {_percent(value)}" if approximate else _percent(value) for value, approximate in pairs]
 
 
 @dataclass(frozen=True)
@@ -179,7 +176,7 @@ class Summary:
         examples, attributes = information.distributions("examples"), information.distributions("attributes")
         numbers = [name for name in attributes if name not in information.categorical]
         known = [name for name in numbers if name not in information.without_slope]
-        blind = deviations(information, "data")
+        baseline = deviations(information, "data")
         categories = [name for name in attributes if name in information.categorical]
         few = information.count <= _MOST_REFITTED
         told = told_categories(information, [name for name in categories if few or information.ranks(name)])
@@ -192,9 +189,9 @@ class Summary:
             examples=tuple(Spread.of(name, values) for name, values in examples.items()),
             floors=tuple(
                 eta.inverse(
-                    blind.get(eta.name, nan),
+                    baseline.get(eta.name, nan),
                     # Only of those that are shown: each must be looked at value by value.
-                    _silent(information, eta, blind) if i < MOST_ATTRIBUTES else (False, False, False),
+                    _silent(information, eta, baseline) if i < MOST_ATTRIBUTES else (False, False, False),
                 )
                 for i, eta in enumerate(Spread.of(name, attributes[name]) for name in known)
             ),
@@ -220,8 +217,8 @@ class Summary:
 
     @property
     def legend(self) -> str:
-        """What a blind guess is, and when a release says nothing; empty where there is none to compare with."""
-        return "" if all(isnan(spread.blind) for spread in self.floors) else _LEGEND
+        """What a baseline guess is, and when a release says nothing; empty where there is none to compare with."""
+        return "" if all(isnan(spread.baseline) for spread in self.floors) else _LEGEND
 
     @property
     def times_median(self) -> float:
@@ -262,10 +259,10 @@ class Summary:
         if not self.floors:
             return
         yield from ("", "Smallest error of any unbiased guess, in the attribute's own unit")
-        yield _cells("", "blind guess", "median", "5th pct", "smallest")
+        yield _cells("", "baseline", "median", "5th pct", "smallest")
         for spread in self.floors[:MOST_ATTRIBUTES]:
-            blind = "unknown" if isnan(spread.blind) else f"±{spread.blind:.4g}"
-            yield _row(spread, blind, *spread.errors("±"))
+            baseline = "unknown" if isnan(spread.baseline) else f"±{spread.baseline:.4g}"
+            yield _row(spread, baseline, *spread.errors("±"))
         if len(self.floors) > MOST_ATTRIBUTES:
             yield f"... and {len(self.floors) - MOST_ATTRIBUTES} more attributes (see error_floor())"
         yield from textwrap.wrap(self.legend, _WIDTH)
@@ -275,11 +272,11 @@ class Summary:
             yield from ("", "How often the best attacker tells a category from another one")
             yield _cells("", "coin", "median", "95th pct", "largest")
             for spread in self.rates[:MOST_ATTRIBUTES]:
-                yield _row(spread, f"{spread.blind:.0%}", *spread.percents())
+                yield _row(spread, f"{spread.baseline:.0%}", *spread.percents())
             if len(self.rates) > MOST_ATTRIBUTES:
                 yield f"... and {len(self.rates) - MOST_ATTRIBUTES} more categories (see success_rate())"
-            if any("≤" in cell for spread in self.rates[:MOST_ATTRIBUTES] for cell in spread.percents()):
-                yield from textwrap.wrap(_AT_MOST, _WIDTH)
+            if any("≈" in cell for spread in self.rates[:MOST_ATTRIBUTES] for cell in spread.percents()):
+                yield from textwrap.wrap(_ABOUT, _WIDTH)
         if self.categories:
             names = _short(", ".join(sorted(self.categories)), _WIDTH - 51)
             yield from ("", f"Categories, which have no unit (see success_rate()): {names}")
@@ -290,24 +287,26 @@ class Summary:
 
 def _rates(name: str, told: ToldCategory) -> Spread:
     """Return how often a category is told, of everybody who has one."""
-    far, low = (Spread.of(name, Values.of(each[~np.isnan(each)])) for each in told)
-    return far.rates(None if told.low is told.far else low)
+    known = ~np.isnan(told.far)
+    far, exact = told.far[known], told.exact[known]
+    some = not exact.all()
+    return Spread.of(name, Values.of(far)).rates((some, some, some and not exact[far.argmax()]))
 
 
 def through_words(through: Through) -> str:
     """Return the attribute through which somebody is exposed most, and how well it can be guessed, in words."""
     if through.success_rate is not None:
-        rate = ("at most " if through.at_most else "") + _percent(through.success_rate)
+        rate = ("" if through.exact else "about ") + _percent(through.success_rate)
         return f"{through.attribute} (told {rate} of the time, where a coin has 50%)"
     if through.floor is None:
         return f"{through.attribute} (a category: ask success_rate)"
-    return f"{through.attribute} (±{through.floor:.3g}, where a blind guess is off by ±{through.blind:.3g})"
+    return f"{through.attribute} (±{through.floor:.3g}, where a baseline guess is off by ±{through.baseline:.3g})"
 
 
-def _silent(information: Information, eta: Spread, blind: Mapping[str, float]) -> tuple[bool, ...]:
+def _silent(information: Information, eta: Spread, baseline: Mapping[str, float]) -> tuple[bool, ...]:
     """Return whether the release says nothing: whether it leaves nearly all of what was uncertain."""
     # Of all ways to be spread the Gaussian one leaves most: only where that is nearly all is the data's own looked at.
-    if eta.name not in blind or not says_nothing(float(GaussianPrior(blind[eta.name] ** 2).left(eta.median))):
+    if eta.name not in baseline or not says_nothing(float(GaussianPrior(baseline[eta.name] ** 2).left(eta.median))):
         return False, False, False
     known = before(information, "data", eta.name)
     return (False, False, False) if known is None else tuple(map(says_nothing, known.left(eta.values).tolist()))

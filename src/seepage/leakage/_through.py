@@ -31,21 +31,21 @@ class Through:
         Its name; the label is one of them.
     moved : float
         How far the release moves.
-    floor, blind : float or None
+    floor, baseline : float or None
         Of a number: the smallest error of any unbiased guess, and the error of a guess that knows only how the
         attribute is spread over all people.
     success_rate : float or None
         Of a category: how often the best attacker tells it from the one that is told from it most easily.
-    at_most : bool
-        Whether that is a bound, where the model was not refitted with this person's other categories.
+    exact : bool
+        Whether that is exact; it is approximate where the model was not refitted with this person's other category.
     """
 
     attribute: str
     moved: float
     floor: float | None = None
-    blind: float | None = None
+    baseline: float | None = None
     success_rate: float | None = None
-    at_most: bool = False
+    exact: bool = True
 
 
 def exposed_through(
@@ -63,36 +63,36 @@ def exposed_through(
         How far the release moves with each category of each person, as `told_categories` returns it.
     """
     unknown = (None,) * len(rows)
-    blind = deviations(information, "data")
-    if information.count > _MOST_READ or not (blind or categories):
+    baseline = deviations(information, "data")
+    if information.count > _MOST_READ or not (baseline or categories):
         return unknown
     try:
         attributes = information.attributes()
-        etas = {name: attributes[name][rows] for name in blind}
+        etas = {name: attributes[name][rows] for name in baseline}
     except UnansweredError:
         return unknown
-    moved = {name: eta * blind[name] for name, eta in etas.items()}
+    moved = {name: eta * baseline[name] for name, eta in etas.items()}
     moved |= {name: attributes[name][rows] for name in information.categorical if name in attributes}
     moved |= {name: told.far[rows] for name, told in categories.items()}
-    bounds = {name: told.low[rows] < told.far[rows] for name, told in categories.items()}
+    exact = {name: told.exact[rows] for name, told in categories.items()}
     return tuple(
         _most(
             {name: float(values[i]) for name, values in moved.items()},
-            blind,
-            {name: bool(bound[i]) for name, bound in bounds.items()},
+            baseline,
+            {name: bool(each[i]) for name, each in exact.items()},
         )
         for i in range(len(rows))
     )
 
 
-def _most(moved: Mapping[str, float], blind: Mapping[str, float], bounds: Mapping[str, bool]) -> Through | None:
+def _most(moved: Mapping[str, float], baseline: Mapping[str, float], exact: Mapping[str, bool]) -> Through | None:
     # Whoever lacks a value cannot be exposed through it, and NaN is above nothing.
     known = {name: far for name, far in moved.items() if far > 0}
     if not known:
         return None
     name = max(known, key=lambda each: known[each])
-    if name in bounds:
-        return Through(name, known[name], success_rate=float(success_rate(known[name])), at_most=bounds[name])
-    if name not in blind:
+    if name in exact:
+        return Through(name, known[name], success_rate=float(success_rate(known[name])), exact=exact[name])
+    if name not in baseline:
         return Through(name, known[name])
-    return Through(name, known[name], floor=blind[name] / known[name], blind=blind[name])
+    return Through(name, known[name], floor=baseline[name] / known[name], baseline=baseline[name])

@@ -153,7 +153,7 @@ class Several:
                     values[person] = np.nan if lacking else alone[i]._eta(moved[start:stop], repeats)
         return found
 
-    def joint(self, gram: Array, who: Mask | None) -> float:
+    def joint_information_loss(self, gram: Array, who: Mask | None) -> float:
         """Return the joint eta of some people, from the sum of J J^T over all their rows apart."""
         best, direction = largest(gram), None
         if not self.repeats.any():

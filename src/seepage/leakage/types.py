@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seepage.meaning import TwoNormals
 
-Assurance = Literal["exact", "estimated", "heuristic", "normal"]
+Assurance = Literal["exact", "estimated", "heuristic", "approximate"]
 """Whether numbers are exact, estimated (with a standard error), heuristic, or about attackers who use averages."""
 Kind = Literal["examples", "attributes"]
 """Whether people or their attributes are spoken of."""

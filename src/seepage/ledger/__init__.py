@@ -4,5 +4,3 @@ from seepage.ledger._audit import Fault as Fault
 from seepage.ledger._entry import Entry as Entry
 from seepage.ledger._ledger import Ledger as Ledger
 from seepage.ledger._preview import Preview as Preview
-from seepage.ledger._register import OutputPeople as OutputPeople
-from seepage.ledger._register import Recorded as Recorded

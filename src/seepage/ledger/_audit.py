@@ -11,7 +11,6 @@ import numpy as np
 
 from seepage.errors import LedgerError
 from seepage.ledger._books import Books, broken
-from seepage.ledger._certificates import read, signature_fault
 from seepage.ledger._entry import Entry, Head
 from seepage.ledger._erasure import orphans
 from seepage.ledger._posting import total_of
@@ -37,7 +36,7 @@ class Fault:
         return f"{self.place}: {self.reason}"
 
 
-def audited(books: Books, *, seen: Entry, head: Head | None, signer: str | None) -> Iterator[Fault]:
+def audited(books: Books, *, seen: Entry, head: Head | None) -> Iterator[Fault]:
     """Yield what does not fit in books that nothing was read of yet."""
     try:
         entries = books.log.entries()
@@ -53,32 +52,23 @@ def audited(books: Books, *, seen: Entry, head: Head | None, signer: str | None)
         # Which files count is not known then.
         return
     for stored in books.state().files().values():
-        yield from _of_file(books, stored, signer)
+        yield from _of_file(books, stored)
     for bucket in range(books.buckets):
         yield from _of_balance(books, bucket)
-    try:
-        books.asked(books.register)
-    except (LedgerError, ValueError, KeyError) as error:
-        why = f"{error.place} {error.reason}" if isinstance(error, LedgerError) else error
-        yield Fault("outputs", f"cannot be read: {why}")
     for path in orphans(books):
         if not is_ours(path):
             yield Fault(path, "was written by no ledger")
 
 
-def _of_file(books: Books, stored: Stored, signer: str | None) -> Iterator[Fault]:
-    """Yield whether a file is missing, was changed, or is wrong in what it says."""
+def _of_file(books: Books, stored: Stored) -> Iterator[Fault]:
+    """Yield whether a file is missing or was changed."""
     try:
-        content = books.content(stored)
+        books.content(stored)
     except FileNotFoundError:
         if stored.path in books.state().files():
             yield Fault(stored.path, "is missing")
-        return
     except LedgerError as error:
         yield Fault(error.place, error.reason)
-        return
-    if stored.path.startswith("certificates/") and (reason := signature_fault(read(content), signer)) is not None:
-        yield Fault(stored.path, reason)
 
 
 def _of_balance(books: Books, bucket: int) -> Iterator[Fault]:

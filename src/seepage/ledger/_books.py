@@ -8,19 +8,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Self, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._python import Self
 from seepage._records import Json
 from seepage.errors import InputError, LedgerError, SeepageError, UnwrittenError
 from seepage.ledger._buckets import BucketSums, bucket_of
 from seepage.ledger._entry import FIRST, Entry
 from seepage.ledger._log import Log, path_of
 from seepage.ledger._names import BYTES, Names
-from seepage.ledger._register import Recorded, Register
-from seepage.ledger._state import State, Stored, listed
+from seepage.ledger._state import State, Stored
 from seepage.ledger._store import Store
 
 # How long somebody who came second waits at most, at first and after many times, in seconds.
@@ -40,10 +40,6 @@ class Books:
     log: Log
     seen: State = field(default_factory=State, repr=False)
     wait: float = field(default=_FIRST_WAIT, repr=False)
-    shown: dict[str, Recorded] = field(default_factory=dict, repr=False)
-    """Outputs that were read already, by their paths."""
-    read: Register = field(default_factory=lambda: Register(()), repr=False)
-    """All of them, as they were last."""
 
     @classmethod
     def at(cls, store: Store, names: Names) -> "Books":
@@ -124,19 +120,6 @@ class Books:
         """Return the names of those who are forgotten."""
         return np.concatenate([BucketSums.nobody().names, *(self.sums(each).names for each in state.forgotten)])
 
-    def register(self, state: State) -> Register:
-        """Return all outputs that were let out without noise."""
-        paths = {number: stored.path for number, stored in state.outputs.items()}
-
-        def fresh(number: int) -> Recorded:
-            stored = state.outputs[number]
-            return Recorded.read(self.content(stored), number)
-
-        # What was read is kept: a file is never changed, and where it was, the next who opens the ledger sees it.
-        self.shown = {path: self.shown.get(path) or fresh(number) for number, path in paths.items()}
-        self.read = self.read.followed_by(tuple(self.shown[path] for path in paths.values()))
-        return self.read
-
     def who(self, names: NDArray[np.void], state: State) -> NDArray[np.void]:
         """Return as whom people are known: some were found to be one."""
         aliases = self.aliases(state)
@@ -191,14 +174,6 @@ class Draft:
     def keep_sums(self, folder: str, parts: Iterable[tuple[int, BucketSums]]) -> dict[int, Stored]:
         """Write what is owed in some buckets."""
         return {bucket: self.keep(f"{folder}/{bucket}.bin", sums.content()) for bucket, sums in parts}
-
-    def keep_outputs(self, outputs: Iterable[Recorded], replaced: list[Stored]) -> dict[str, Json]:
-        """Write outputs in place of those that have their numbers."""
-        found = {}
-        for each in outputs:
-            replaced.append(self.state.outputs[each.number])
-            found[each.number] = self.keep(f"outputs/{self.mark}-{each.number}.bin", each.content())
-        return listed(found)
 
     def commit(self, kind: str, body: Mapping[str, Json], replaced: Iterable[Stored] = ()) -> Entry | None:
         """Commit the entry, whose files replace others, which go; None if another came first."""

@@ -1,7 +1,7 @@
 """What a release costs each person: the squares of their eta, attribute by attribute, their trace, and that of eta."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Protocol, runtime_checkable
@@ -125,18 +125,26 @@ class Looks:
         return cls(told["spreads"], tuple(told["categories"]))
 
 
-def check_alike(now: Mapping[str, float], before: Mapping[str, float], given: Units) -> None:
-    """Refuse a column that is spread quite otherwise than in an earlier release: its unit may be another."""
-    for name in now.keys() & before.keys():
-        if not (now[name] > 0 and before[name] > 0):
-            # Who all have one value say nothing about its unit.
+def check_alike(now: Mapping[str, float], earlier: Sequence[Mapping[str, float]], given: Units) -> None:
+    """Refuse a column whose spread in the ledger's unit is far from that of earlier releases.
+
+    A column that is too wide is counted too little: refused with every factor. One that is too narrow is counted too
+    much, which keeps the promise: a factor that is given admits it.
+    """
+    for name, width in now.items():
+        # People who all have one value say nothing about its unit.
+        before = [each[name] for each in earlier if each.get(name, 0.0) > 0]
+        if not (width > 0 and before):
             continue
-        ratio = now[name] / before[name]
-        if name not in given.factors and not 1 / _ALIKE < ratio < _ALIKE:
+        factor, widest, narrowest = given.factors.get(name, 1.0), max(before), min(before)
+        is_too_wide = width >= _ALIKE * widest
+        if is_too_wide or (name not in given.factors and width <= narrowest / _ALIKE):
             raise InputError(
-                f"{name!r} has a standard deviation of {now[name]:.3g} here and of {before[name]:.3g} in an earlier "
-                "release of this ledger: is it in another unit, or standardized? Say how many units of this release "
-                f"are one of the ledger, units={{{name!r}: ...}}; 1.0 if they are the same."
+                f"{name!r} has a standard deviation of {width:.3g} here, divided by the factor {factor:.4g}, and of "
+                f"{widest if is_too_wide else narrowest:.3g} in an earlier release of this ledger: is it in another "
+                "unit, or standardized? Say how many units of this release are one of the ledger, "
+                f"units={{{name!r}: ...}}, such as 12.0 for months in a ledger of years; "
+                + ("a factor that is too large keeps the promise." if is_too_wide else "1.0 if they are the same.")
             )
 
 
@@ -207,7 +215,7 @@ def _check_answered(information: Information, columns: Mapping[str, Array]) -> N
     left_out = sum(
         int(each.numbers["unanswered"].value) for each in information.assumptions if each.kind == "unanswered"
     )
-    unknown = int(np.isnan(columns["trace"]).sum()) + left_out
+    unknown = int((~np.isfinite(columns["trace"])).sum()) + left_out
     if unknown:
         raise InputError(
             f"What this release says about {unknown} of {information.count + left_out} people is not known, so it "

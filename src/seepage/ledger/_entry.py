@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 from seepage._records import Json
 from seepage.errors import InputError
@@ -25,10 +25,9 @@ class Entry:
     ----------
     number : int
         Its place, from 0 on.
-    kind : {"created", "debit", "release", "signed", "output", "forgotten", "swept", "merged", "rekeyed"}
-        A debit is committed before any noise is drawn; a release says that it has left, with which certificate, and
-        another entry that the certificate was signed since. An output was let out without noise. People are forgotten,
-        or found to be one; files that nobody counts are swept; and the key is changed.
+    kind : {"created", "debit", "release", "forgotten", "swept", "merged", "rekeyed"}
+        A debit is committed before any noise is drawn; a release says that it has left, with which certificate. People
+        are forgotten, or found to be one; files that nobody counts are swept; and the key is changed.
     when : str
         In UTC.
     body : mapping
@@ -50,7 +49,7 @@ class Entry:
     def after(cls, last: "Entry | None", kind: str, body: Mapping[str, Json], names: Names) -> "Entry":
         """Return the entry that follows another."""
         number, previous = (0, FIRST) if last is None else (last.number + 1, last.seal)
-        when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         draft = cls(number, kind, when, dict(body), previous, "")
         return cls(number, kind, when, draft.body, previous, names.seal(draft._text()))
 

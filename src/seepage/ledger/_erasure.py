@@ -16,7 +16,6 @@ from seepage.ledger._books import Books
 from seepage.ledger._buckets import BucketSums, bucket_of
 from seepage.ledger._entry import Entry
 from seepage.ledger._log import number_of
-from seepage.ledger._names import BYTES
 from seepage.ledger._state import State, Stored, is_dead, listed
 
 
@@ -44,12 +43,10 @@ def _tried(books: Books, names: NDArray[np.void], state: State) -> Entry | None:
             return rewritten(state.debits[number], f"debits/{draft.mark}-{number}")
 
         gone = np.unique(np.concatenate([books.gone(state), names]))
-        without = books.register(state).changed({bytes(name): bytes(BYTES) for name in names})
         body: dict[str, Json] = {
             "people": len(names),
             "debits": {str(number): found for number in state.debits if (found := debit(number))},
             "balances": rewritten(state.balances, f"balances/{draft.mark}"),
-            "outputs": draft.keep_outputs(without, replaced),
             "tombstones": draft.keep(f"forgotten/{draft.mark}.bin", BucketSums(gone, {}).content()).written(),
         }
         return draft.commit("forgotten", body, replaced)

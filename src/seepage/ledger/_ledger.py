@@ -3,7 +3,6 @@
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import cast
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._records import Json
-from seepage._signing import public_key_of
 from seepage._tables import Array
 from seepage.errors import InputError, LedgerError
 from seepage.leakage import Leakage
@@ -26,11 +24,8 @@ from seepage.ledger._merging import merged
 from seepage.ledger._names import Names
 from seepage.ledger._posting import checked, posted
 from seepage.ledger._preview import Preview, previewed
-from seepage.ledger._recording import recorded
-from seepage.ledger._register import OutputPeople, Recorded
 from seepage.ledger._rotation import rotated
 from seepage.ledger._spooled import spooled
-from seepage.ledger._state import State
 from seepage.ledger._store import store_at
 
 
@@ -276,19 +271,6 @@ class Ledger:
         """
         return _certificates.released(self._books, debit, certificate)
 
-    def signed(self, certificate: str | Path) -> Entry:
-        """Keep the signed certificate of a release that has left, in place of the one that it left with.
-
-        `Publication.write` signs a certificate when its file is written, which is after the release was noted;
-        `seepage publish --ledger --sign` keeps the signed one at once.
-
-        Parameters
-        ----------
-        certificate : path
-            The signed certificate, which otherwise says what was noted.
-        """
-        return _certificates.signed(self._books, certificate)
-
     def certificate_of(self, debit: Entry) -> Mapping[str, Json] | None:
         """Return what the certificate says that a release left with; None if it has not left.
 
@@ -355,8 +337,8 @@ class Ledger:
         most = self._books.most if error_floor is None else _checked_limits(error_floor, None)
         return _queries.eligible(self._books, ids, most)
 
-    def audit(self, *, head: str | None = None, signer: str | Path | None = None) -> tuple[Fault, ...]:
-        """Recompute every balance from the debits, check every seal, file and signature, and return what does not fit.
+    def audit(self, *, head: str | None = None) -> tuple[Fault, ...]:
+        """Recompute every balance from the debits, check every seal and file, and return what does not fit.
 
         Others may post meanwhile: what they are writing is no fault, and `orphans` lists it.
 
@@ -364,14 +346,10 @@ class Ledger:
         ----------
         head : str, optional
             A `head` that was kept elsewhere, and must still be there.
-        signer : path, optional
-            The public key of whoever must have signed the certificate of every release. Without it, only signatures
-            that are there are checked.
         """
-        known = None if signer is None else public_key_of(signer)
         kept, seen = None if head is None else Head.read(head), self._books.log.known[-1]
         fresh = Books.at(self._books.store, self._books.names)
-        return tuple(audited(fresh, seen=seen, head=kept, signer=known))
+        return tuple(audited(fresh, seen=seen, head=kept))
 
     def forget(self, ids: Iterable[object]) -> Entry:
         """Erase what is owed to some people, and see to it that they are in no further release.
@@ -389,60 +367,6 @@ class Ledger:
         if not len(names):
             raise InputError("forget was given nobody.")
         return _erasure.erased(self._books, names)
-
-    @property
-    def outputs(self) -> tuple[Recorded, ...]:
-        """What was let out without noise, in order: the register."""
-        return self._books.asked(self._books.register).outputs
-
-    def record(self, name: str, files: Mapping[str, str], people: OutputPeople | Iterable[object]) -> Entry:
-        """Record that an output without noise was let out, and about whom.
-
-        Its files and the list of its people are hidden by the ledger's key. The same output about the same people is
-        recorded once: a run that was killed is started again.
-
-        Parameters
-        ----------
-        name : str
-            What it is called.
-        files : mapping from str to str
-            What it consists of, and what says how it was made: texts by the names of their files.
-        people : OutputPeople or iterable
-            Whom it is about, and how its numbers divide them; or the ids of people whom nothing divides.
-        """
-        return recorded(self._books, name, files, OutputPeople.of(people))
-
-    def near(
-        self,
-        people: OutputPeople | Iterable[object],
-        *,
-        fewer_than: int = 0,
-        beside: Iterable[OutputPeople | Iterable[object]] = (),
-    ) -> tuple[Recorded, ...]:
-        """Return the recorded outputs that say something about few people, together with one about these.
-
-        An output comes near if it differs from the new one by fewer people; or if, of the new one and any two that are
-        recorded or let out beside it, one is the union or the difference of the others but for fewer people. So it does
-        by its parts: if a part of one of two, or all of it, differs by fewer people from parts of the other, added up;
-        and if parts of two, added up, make up a part of a third, or all of it, but for fewer people.
-
-        Parameters
-        ----------
-        people : OutputPeople or iterable
-            Whom the new output is about, and how its numbers divide them; or the ids of people whom nothing divides.
-        fewer_than : int, default=0
-            How many people are enough to hide each of them: no fewer than any of two or three outputs says of itself.
-        beside : iterable of OutputPeople or iterable, optional
-            The same of each other new output: those of the same request.
-        """
-        books = self._books
-        new, *others = (OutputPeople.of(each).named(books.names) for each in (people, *beside))
-
-        def found(state: State) -> tuple[Recorded, ...]:
-            one, *also = (replace(each, names=books.who(each.names, state)) for each in (new, *others))
-            return tuple(books.register(state).near(one, fewer_than, also))
-
-        return books.asked(found)
 
     def merge(self, one: object, other: object) -> Entry:
         """Count two ids as one person from now on, in earlier releases and in further ones.

@@ -59,7 +59,6 @@ def _tried(books: Books, names: NDArray[np.void], state: State, ids: tuple[objec
         body: dict[str, Json] = {
             "debits": debits,
             "balances": rewritten(state.balances, total, f"balances/{draft.mark}"),
-            "outputs": draft.keep_outputs(books.register(state).changed({bytes(left[0]): bytes(kept[0])}), replaced),
             "aliases": draft.keep(f"aliases/{draft.mark}.bin", pairs.tobytes()).written(),
         }
         return draft.commit("merged", body, replaced)

@@ -1,9 +1,9 @@
 """Names under which a ledger knows people: a keyed function of each id, which says nothing to whoever lacks the key.
 
 What could be one person is one: ids are compared as text, with composed letters (NFC), without blanks around it, and
-without zeros before a whole number, so that 7, 7.0, "7", "007" and "7 " have one name. To take two people for one
-counts too much, and keeps every promise; to take one for two would break it. Two ids of one release that have one name
-are refused.
+without zeros before or behind a whole number, so that 7, 7.0, "7", "7.0", "007" and "7 " have one name. To take two
+people for one counts too much, and keeps every promise; to take one for two would break it. Two ids of one release that
+have one name are refused.
 
 An id of up to 15 bytes is one block m, and its name is AES(m) xor m under a key: to whoever lacks the key a random
 function, and to whoever has it one that cannot be turned round, only tried. The blocks of a million people are one
@@ -176,11 +176,14 @@ def _one_by_one(ids: Iterable[object]) -> pa.BinaryArray:
 
 
 def _alike(texts: pa.Array) -> pa.BinaryArray:
-    """Write texts in one way: composed letters, no blanks around them, no zeros before a whole number."""
+    """Write texts in one way: composed letters, no blanks around them, no zeros before or behind a whole number."""
     try:
         texts = pc.utf8_trim_whitespace(pc.utf8_normalize(texts.cast(pa.string()), form="NFC"))
     except pa.ArrowInvalid:
         return _some_bytes(texts)
+    if pc.any(pc.match_substring(texts, ".0")).as_py():
+        # A column of whole numbers of which one was missing, read as floats and written as text.
+        texts = pc.replace_substring_regex(texts, r"^(-?[0-9]+)\.0+$", r"\1")
     if pc.any(pc.starts_with(texts, "0")).as_py():
         texts = pc.replace_substring_regex(texts, r"^0+([0-9]+)$", r"\1")
     if pc.any(pc.equal(texts, "")).as_py():

@@ -33,8 +33,8 @@ def checked(
     check_named(leak, promised, without)
     found = Units.of(units, leak.information.attribute_names, counted)
     now = Looks.of(leak, found)
-    for hidden in books.state().looks:
-        check_alike(now.spreads, Looks.shown(hidden, books.names).spreads, found)
+    earlier = [Looks.shown(hidden, books.names).spreads for hidden in books.state().looks]
+    check_alike(now.spreads, earlier, found)
     return found
 
 

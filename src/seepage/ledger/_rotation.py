@@ -39,7 +39,6 @@ def rotated(books: Books, key: bytes) -> Entry:
                     str(each): renamed(files, f"debits/{draft.mark}-{each}") for each, files in state.debits.items()
                 },
                 "balances": renamed(state.balances, f"balances/{draft.mark}"),
-                "outputs": draft.keep_outputs(books.register(state).renamed(names), replaced),
                 "keys": hidden,
                 # Whoever has the old key alone sees that it was changed by somebody who had it too.
                 "by": books.names.seal(f"{REKEYED} {number} {previous} {hidden}"),

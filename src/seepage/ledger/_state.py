@@ -48,8 +48,6 @@ class State:
     """The debits of which nothing has left yet, and the request that each has paid for."""
     certificates: dict[int, Stored] = field(default_factory=dict)
     """By the number of the release's entry."""
-    outputs: dict[int, Stored] = field(default_factory=dict)
-    """What was let out without noise, by the number of the entry."""
     looks: list[str] = field(default_factory=list)
     """What the columns of each release look like, hidden."""
 
@@ -69,10 +67,6 @@ class State:
         elif entry.kind == "release":
             del self.open[cast(int, body["debit"])]
             self.certificates[entry.number] = Stored.of(body["certificate"])
-        elif entry.kind == "signed":
-            self.certificates[cast(int, body["release"])] = Stored.of(body["certificate"])
-        elif entry.kind == "output":
-            self.outputs[entry.number] = Stored.of(body["output"])
         elif entry.kind == "swept":
             self.generation = entry.number
         elif entry.kind in ("forgotten", "merged", "rekeyed"):
@@ -88,7 +82,6 @@ class State:
         for number, buckets in cast(Mapping[str, Json], body["debits"]).items():
             self.debits[int(number)].update(by_bucket(buckets))
         self.balances.update(by_bucket(body["balances"]))
-        self.outputs.update(by_bucket(body.get("outputs", {})))
         if "tombstones" in body:
             self.forgotten = [Stored.of(body["tombstones"])]
         if "aliases" in body:
@@ -96,7 +89,7 @@ class State:
 
     def files(self) -> dict[str, Stored]:
         """Return every file that counts, by its path."""
-        kept = [*self.balances.values(), *self.forgotten, *self.certificates.values(), *self.outputs.values()]
+        kept = [*self.balances.values(), *self.forgotten, *self.certificates.values()]
         kept += [] if self.aliases is None else [self.aliases]
         return {each.path: each for each in [*kept, *(one for debit in self.debits.values() for one in debit.values())]}
 
@@ -112,7 +105,7 @@ def by_bucket(entries: Json) -> dict[int, Stored]:
 
 
 # Files that belong to entries; a dot stands before one that is not complete, and digits behind it.
-_WRITTEN = re.compile(r"(?:debits|balances|forgotten|certificates|aliases|outputs)/\.?(\d+)-[0-9a-f]{16}[-./].*")
+_WRITTEN = re.compile(r"(?:debits|balances|forgotten|certificates|aliases)/\.?(\d+)-[0-9a-f]{16}[-./].*")
 _ENTRY = re.compile(r"entries/\.(\d{12})\.json\.[0-9a-f]{16}")
 
 

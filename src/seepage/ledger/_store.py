@@ -207,7 +207,7 @@ class RemoteStore(Store):
                 raise InputError(f"The store gives no permission: {whole}: {why}. Ask whoever owns it.") from error
             raise UnwrittenError(whole, why, "Ask whoever owns the store") from error
         except known.BaseError as error:
-            raise StorageError(whole, 1, time.monotonic() - began, _line(error)) from error
+            raise StorageError(whole, time.monotonic() - began, _line(error)) from error
 
 
 def _line(error: Exception) -> str:

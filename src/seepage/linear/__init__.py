@@ -2,20 +2,15 @@
 
 from seepage.linear._fit import fit as fit
 from seepage.linear._measure import measure as measure
-from seepage.linear._plan import plan as plan
 from seepage.linear.columns import Affine as Affine
 from seepage.linear.columns import Claim as Claim
-from seepage.linear.columns import Curve as Curve
-from seepage.linear.columns import FrozenEncoder as FrozenEncoder
-from seepage.linear.columns import Trouble as Trouble
 from seepage.linear.columns import through as through
 from seepage.linear.objective import GLM as GLM
+from seepage.linear.objective import Likelihood as Likelihood
 from seepage.linear.objective import Logistic as Logistic
 from seepage.linear.objective import Loss as Loss
 from seepage.linear.objective import Objective as Objective
 from seepage.linear.objective import Squared as Squared
-from seepage.linear.objective import Tweedie as Tweedie
 from seepage.linear.objective import reader as reader
 from seepage.linear.survival import Cox as Cox
-from seepage.linear.survival import SurvivalAt as SurvivalAt
 from seepage.linear.written import ModelTable as ModelTable

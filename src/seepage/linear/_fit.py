@@ -18,8 +18,8 @@ from seepage.linear.columns import features_of, fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, refuse_in_memory
 from seepage.linear.given import filtered
 from seepage.linear.information import Fit, OnEngine, Source, SourceInMemory
-from seepage.linear.objective import Minimizer, TweedieIdentity, check_known
-from seepage.linear.rows import InMemory, Rows
+from seepage.linear.objective import Likelihood, Minimizer, check_known
+from seepage.linear.rows import InMemory, RowData
 
 
 def fit(
@@ -80,7 +80,7 @@ def fit(
     if isinstance(features, str):
         raise InputError(f"features lists columns: write features=[{features!r}].")
     columns = features if preprocess is None else fitted_columns(preprocess, estimator)
-    source: Source[Rows]
+    source: Source[RowData]
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=None, groups=None)
         if columns is not None and (both := [name for name in roles.target if name in columns]):
@@ -93,10 +93,11 @@ def fit(
         source = SourceInMemory.of(X, y, columns, sample_weight)
     named = are_paths(X) or source.header.has_names
     blank = _blank(preprocess, estimator, source, named)
-    found: Fit[Rows] = Fit.assembled(_joined(preprocess, blank), source)
+    found: Fit[RowData] = Fit.assembled(_joined(preprocess, blank), source)
     if job is not None and job.engine is not None and isinstance(found.rows, InMemory):
         found = replace(found, rows=replace(found.rows, mover=OnEngine(job.engine)))
-    if isinstance(found.problem.loss, TweedieIdentity):
+    loss = found.problem.loss
+    if isinstance(loss, Likelihood) and (loss.family, loss.link) == ("tweedie", "identity"):
         _start_inside(found)
     return _joined(preprocess, _filled(blank, found, found.minimize(start_is_fit=False)))
 
@@ -112,7 +113,7 @@ def _check_preprocessing(preprocess: Model) -> None:
         ) from None
 
 
-def _blank(preprocess: Model, estimator: Model, source: Source[Rows], named: bool) -> BaseEstimator:
+def _blank(preprocess: Model, estimator: Model, source: Source[RowData], named: bool) -> BaseEstimator:
     """Return a copy of an estimator that is fitted in form, with all parameters zero."""
     blank = clone(estimator)
     names, outputs = source.header.names, source.outputs()
@@ -133,14 +134,14 @@ def _blank(preprocess: Model, estimator: Model, source: Source[Rows], named: boo
     return blank
 
 
-def _start_inside(found: Fit[Rows]) -> None:
+def _start_inside(found: Fit[RowData]) -> None:
     if not found.problem.intercept:
         raise InputError("A Tweedie model with the identity link needs fit_intercept=True to be fitted from nothing.")
     # Margins of this loss are positive; at zero it is infinite.
     found.problem.parameters[-1] = 1.0
 
 
-def _filled(blank: Model, found: Fit[Rows], minimizer: Minimizer) -> BaseEstimator:
+def _filled(blank: Model, found: Fit[RowData], minimizer: Minimizer) -> BaseEstimator:
     """Write a minimizer into an estimator as scikit-learn would have."""
     published = (minimizer.parameters @ found.problem.basis.T).T
     coefficients, intercept = published, np.zeros(len(published))

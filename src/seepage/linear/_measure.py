@@ -6,6 +6,8 @@ from dataclasses import replace
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table
 from seepage._where import for_whom
+from seepage.attackers import TableQuestion, Tabular
+from seepage.attackers.types import Known
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Job
 from seepage.execution.storage import Paths
@@ -16,13 +18,20 @@ from seepage.linear._without_noise import UNIT, AttackerAsked, measure_files_wit
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import Given, filtered, given, opened, refuse_beside_table
-from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
+from seepage.linear.information import (
+    COEFFICIENTS,
+    Fit,
+    LinearInformation,
+    OnEngine,
+    Question,
+    Release,
+    SourceInMemory,
+    check_published,
+)
 from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
 from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
 from seepage.linear.written import ModelTable
-from seepage.others import TableQuestion, Tabular
-from seepage.others.types import Known
 
 
 def measure(
@@ -32,10 +41,10 @@ def measure(
     *,
     where: str | None = None,
     noise_scale: float | GaussianNoise | None = None,
-    others_known: Known | None = None,
+    known_records: Known | None = None,
     digits: int | str | None = None,
     clusters: Listed = None,
-    known_sizes: Sequence[str] = (),
+    known_group_sizes: Sequence[str] = (),
     target: str | Sequence[str] | None = None,
     sample_weight: Listed = None,
     offset: Listed = None,
@@ -61,8 +70,7 @@ def measure(
         or the `Equations` that any other estimator solves.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
         The rows that it was fitted on; of results of statsmodels, their own by default. A path may be a folder, a
-        pattern (``people/*.parquet``) or a URI (``s3://...``); that of a Delta or Iceberg table stands for its newest
-        state, and a `Snapshot` for another.
+        pattern (``people/*.parquet``) or a URI (``s3://...``). Of a Delta table, the ``deltalake.DeltaTable``.
     y : array-like of shape (n,) or (n, targets), optional
         The labels that it was fitted on; for files, give `target` instead. Of CoxPHSurvivalAnalysis, outcomes with a
         field for the status and one for the time; a CoxPHFitter finds both in the frame.
@@ -73,16 +81,16 @@ def measure(
         The noise that is added to the published parameters (coefficients and intercept): a standard deviation, or a
         noise with a covariance, in the units of the features that the model sees. Without noise, the answer is about
         attackers who do not hold all of the other records: the other people are the noise.
-    others_known : int, float, "covariates" or "all", optional
+    known_records : int, float, "covariates" or "all", optional
         What the attacker holds of the other people: complete records of so many, or of a share below 1, drawn at
         random; everybody's covariates and nobody's outcome; or all records. "all" with noise, and 0 without. Beside
         both, added noise and the other people count together.
     digits : int or str, optional
         How exactly numbers are printed without noise: decimals, or such as "3 significant". By default to a tenth of a
-        standard error, as `leak.rounded()` prints them; of a `ModelTable`, as exactly as it was written.
+        standard error, as `leak.rounded_table()` prints them; of a `ModelTable`, as exactly as it was written.
     clusters : str or array-like of shape (n,), optional
         Without noise: people who are not independent of each other (families, sites), and count as one.
-    known_sizes : sequence of str, default=()
+    known_group_sizes : sequence of str, default=()
         Without noise: columns of groups whose sizes everybody knows (arms of a trial, strata, cases and controls), in
         the model or not. The number in each class of an outcome is known always.
     target : str or sequence of str, optional
@@ -94,7 +102,7 @@ def measure(
         of statsmodels and a `ModelTable` know theirs. Not over files.
     published : sequence of str or "summary", optional
         What leaves the house: "coefficients" (the intercept among them) and, of a negative binomial model whose alpha
-        was fitted with them, "alpha"; of a `SurvivalAt`, "survival". All that the model has by default; beside noise in
+        was fitted with them, "alpha". All that the model has by default; beside noise in
         standard errors (``GaussianNoise(standard_errors=0.25)``) also "standard errors", if they are named. Without
         noise also "standard errors", "dispersion" and "counts" (of each outcome class): all of them by default.
     public_label : bool, default=False
@@ -124,8 +132,8 @@ def measure(
     Returns
     -------
     Leakage
-        With noise: exact, and in the units of the columns of `X`. Without: an `OthersLeakage`, which prints itself as a
-        table by attacker, describes attackers who use averages, and bounds nobody (its assurance is "normal").
+        With noise: exact, and in the units of the columns of `X`. Without: a `SamplingLeakage`, which prints as a
+        table by attacker, describes attackers who use averages, and bounds nobody (its assurance is "approximate").
 
     Examples
     --------
@@ -144,7 +152,7 @@ def measure(
 
     >>> leak = seepage.measure(model, X, y)
     >>> leak
-    Leakage(442 people, 11 private attributes, normal)
+    Leakage(442 people, 11 private attributes, approximate)
     >>> bool((leak.error_floor(prior="data")["age"] > 11).all())
     True
     """
@@ -167,15 +175,15 @@ def measure(
             where=where,
             job=job,
         )
-        whom = others_known, digits, attributes, known_sizes, ids, groups
+        whom = known_records, digits, attributes, known_group_sizes, ids, groups
         return model.measured(X, TableQuestion(*whom, noise_scale, clusters, published, numbers))
     if where is not None and (is_results(model) or not are_paths(X)):
         X, y, sample_weight, offset, clusters, ids, groups = filtered(
             where, model, X, y, sample_weight, offset, clusters, ids, groups
         )
-    if noise_scale is None or (others_known is not None and others_known != "all"):
+    if noise_scale is None or (known_records is not None and known_records != "all"):
         question = Question(UNIT, public_label, None, numbers, public_preprocessing)
-        before = AttackerAsked(noise_scale, others_known, digits, clusters, published, known_sizes)
+        before = AttackerAsked(noise_scale, known_records, digits, clusters, published, known_group_sizes)
         if are_paths(X) and not is_results(model):
             model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
             return measure_files_without_noise(model, source, question, attributes, before)
@@ -184,11 +192,15 @@ def measure(
         refuse_in_memory(target, job)
         with asked.explained():
             return measure_without_noise(asked, question, attributes, before)
-    for name, given_one in {"digits": digits, "clusters": clusters, "known_sizes": known_sizes or None}.items():
+    for name, given_one in {
+        "digits": digits,
+        "clusters": clusters,
+        "known_group_sizes": known_group_sizes or None,
+    }.items():
         if given_one is not None:
             raise InputError(
                 f"{name}= is about attackers who do not know everybody else, and with noise_scale= alone the attacker "
-                f"does: leave it out, or say others_known=."
+                f"does: leave it out, or say known_records=."
             )
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
@@ -214,7 +226,7 @@ def measure(
         if asked.offset is not None:
             raise UnsupportedError("A survival model has no offset here: leave offset out.")
         fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
-        fit.check_published(published)
+        check_published(published, (COEFFICIENTS,))
         return asked.remarked(measure_survival(fit, people_of(fit, asked.ids, asked.groups), question))
 
 
@@ -271,4 +283,4 @@ def _in_memory(asked: Given, question: Question, job: Job | None) -> Leakage:
             "Some people have several rows, and standard errors that take each row for somebody else's are too small. "
             'Publish ["coefficients"] alone, or fit on one row a person.'
         )
-    return Leakage(with_kinks(replace(found, assumptions=(*found.assumptions, *asked.remarks))))
+    return Leakage(replace(found, assumptions=(*found.assumptions, *asked.remarks)))

@@ -3,9 +3,9 @@
 import os
 
 from seepage._tables import Data
+from seepage.attackers import Tabular
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.files import are_paths
-from seepage.others import Tabular
 
 
 def refuse_mistakes(model: object) -> None:

@@ -10,12 +10,14 @@ from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Listed, Model, Table, column_values
 from seepage._where import for_whom
+from seepage.attackers import SamplingLeakage, Told
+from seepage.attackers.types import Known
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import PeopleInMemory
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import PeopleInFiles, SourceInFiles, check_ids, information_in_files
 from seepage.linear.given import Given
-from seepage.linear.information import COEFFICIENTS, Fit, LinearInformation, Question, Release, SourceInMemory
+from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, LinearInformation, Question, Release, SourceInMemory
 from seepage.linear.objective import check_supported
 from seepage.linear.printed import (
     COUNTS,
@@ -27,10 +29,10 @@ from seepage.linear.printed import (
     refuse_weights,
 )
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
-from seepage.others import OthersLeakage, Told
-from seepage.others.types import Known
 
 UNIT = GaussianNoise(scale=1.0)
+# By rule, numbers are printed to a tenth of their sampling deviation; a solver may leave a tenth of that.
+_SOLVER_TOLERANCE = 0.01
 # What is taken for granted whoever attacks.
 _KEPT = ("label", "raw units", "offset", "minimizer", "class weights", "imputation")
 
@@ -40,29 +42,31 @@ class AttackerAsked:
     """Who attacks, and what is printed; `seepage.measure` says what the fields are."""
 
     noise_scale: float | GaussianNoise | None
-    others_known: Known | None
+    known_records: Known | None
     digits: int | str | None
     clusters: Listed
     published: Sequence[str] | str | None
-    known_sizes: Sequence[str]
+    known_group_sizes: Sequence[str]
 
 
 def measure_without_noise(
     asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked
-) -> OthersLeakage:
+) -> SamplingLeakage:
     """Return what printed numbers say to an attacker who uses averages."""
     told = (_survival if asked.is_survival else _linear)(asked, question, attributes, before)
+    if asked.summary is not None:
+        _compare_summary(told, asked.summary)
     return _measured(told, before, asked.remarks, asked.decimals)
 
 
 def measure_files_without_noise(
     model: Model, source: SourceInFiles, question: Question, attributes: Sequence[str] | None, before: AttackerAsked
-) -> OthersLeakage:
+) -> SamplingLeakage:
     """Return the same about people in files, in passes over them; what is answered of each of them is gathered."""
     roles = source.roles
     for given, named in (
         (before.clusters, "clusters="),
-        (before.known_sizes or None, "known_sizes="),
+        (before.known_group_sizes or None, "known_group_sizes="),
         (roles.weight, "sample_weight="),
         (source.job.output, "output"),
     ):
@@ -85,9 +89,26 @@ def measure_files_without_noise(
     return _measured(Told(base, printed, names, people, None), before, for_whom(where), None)
 
 
+def _compare_summary(told: Told, summary: NDArray[np.float64]) -> None:
+    """Refuse results whose summary prints other standard errors, or another dispersion, than those measured.
+
+    Robust and classical standard errors differ by about their sampling deviation, whatever the number of people.
+    """
+    printed, start = told.printed, len(summary) - 1
+    shown = summary if ERRORS in told.published else summary[-1:]
+    for i, value in enumerate(shown[: len(printed.names) - start], start):
+        if printed.whole[i] or abs(value - printed.values[i]) <= _SOLVER_TOLERANCE * printed.sampling[i]:
+            continue
+        raise UnsupportedError(
+            f"The {printed.names[i]} is {value:.6g} in the summary of these results; the table that can be measured "
+            f'has {printed.values[i]:.6g}. Publish the coefficients alone, published=["coefficients"]; or fit with the '
+            'default covariance and scale, and a GLM whose link is not canonical with method="newton".'
+        )
+
+
 def _measured(
     told: Told, before: AttackerAsked, remarks: tuple[Assumption, ...], decimals: int | None
-) -> OthersLeakage:
+) -> SamplingLeakage:
     if before.noise_scale is not None:
         if set(told.published) - {COEFFICIENTS, COUNTS}:
             raise InputError(
@@ -96,7 +117,7 @@ def _measured(
             )
         told = replace(told, noise=as_noise(before.noise_scale))
     kept = tuple(each for each in told.base.assumptions if each.kind in _KEPT)
-    return told.before(before.others_known, before.digits, before.known_sizes, (*kept, *remarks), decimals)
+    return told.before(before.known_records, before.digits, before.known_group_sizes, (*kept, *remarks), decimals)
 
 
 def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked) -> Told:
@@ -133,7 +154,7 @@ def _survival(asked: Given, question: Question, attributes: Sequence[str] | None
     family = _families(before.clusters, people, base.count)
     unit = _units(people.person, family)
     printed, names = printed_survival(fit, base, named, people.person, unit)  # type: ignore[arg-type]
-    return Told(base, printed, names, people, family)
+    return Told(base, printed, names, people, family, without_slope=base.outcome)
 
 
 def _units(person: NDArray[np.intp] | None, family: NDArray[np.intp] | None) -> NDArray[np.intp] | None:

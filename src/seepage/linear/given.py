@@ -13,6 +13,7 @@ from seepage._facts import Assumption
 from seepage._near import did_you_mean, several
 from seepage._tables import Data, Listed, Model, Table, column_name
 from seepage._where import kept
+from seepage.attackers import Publishable, Tabular
 from seepage.equations import GROUP, is_gee, read_gee
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import Leakage
@@ -21,7 +22,6 @@ from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted
 from seepage.linear.results import is_results, taken_apart, with_steps
 from seepage.linear.survival import SurvivalFit, is_survival
 from seepage.linear.written import ModelTable, explaining
-from seepage.others import Publishable, Tabular
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,6 +41,8 @@ class Given:
     """What is taken for granted besides what every model takes for granted."""
     decimals: int | None = None
     """With how many decimals the model was written down, if it was."""
+    summary: NDArray[np.float64] | None = None
+    """Standard errors in the order of the coefficients, then the dispersion, as another library prints them."""
     own_levels: bool = True
     """Whether the model has an encoder of its own that knows the levels of its categories."""
     explained: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -117,6 +119,8 @@ def given(
             explained=lambda: explaining(table),
         )
     if not is_results(model) or is_survival(model):
+        # PHReg of statsmodels, and CoxPHFitter of lifelines; a Cox model has no dispersion.
+        errors = getattr(model, "bse", getattr(model, "standard_errors_", None)) if is_survival(model) else None
         return Given(
             model=model,
             X=X,
@@ -126,6 +130,7 @@ def given(
             ids=_whose(ids, X),
             groups=groups,
             label=column_name(y, "label"),
+            summary=None if errors is None else np.append(errors, np.nan),
         )
     if y is not None or sample_weight is not None or offset is not None:
         raise InputError(
@@ -151,6 +156,7 @@ def given(
         groups=groups,
         label=parts.label,
         remarks=parts.remarks,
+        summary=parts.summary,
         own_levels=False,
     )
 

@@ -23,7 +23,7 @@ def unbiased_floor(eta: ArrayLike) -> Array:
 
 
 def says_nothing(left: float) -> bool:
-    """Return whether a release says nothing about a value: a blind guess does as well, to one percent.
+    """Return whether a release says nothing about a value: a baseline guess does as well, to one percent.
 
     Parameters
     ----------

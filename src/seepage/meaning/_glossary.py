@@ -118,9 +118,9 @@ _TERMS = {
         "unit of that attribute.",
         "A floor of 5 for an age in years says that no unbiased attack pins this person's age better than ± 5 years.",
         "An attacker with a prior may be biased toward it, and then the floor with that prior is the honest one; a "
-        "floor of ten times the error of a blind guess leaves 99% of what was uncertain about values that are spread "
-        "like a bell, and less where a few are far from all others.",
-        ("eta", "prior", "variance_left"),
+        "floor of ten times the error of a baseline guess leaves 99% of what was uncertain about values of a normal "
+        "distribution, and less where a few are far from all others.",
+        ("eta", "prior", "remaining_variance"),
         also=("error", "floor"),
         title="± (error floor)",
         plain="The smallest standard error that any unbiased guess of a person's value can have, made from the release "
@@ -128,9 +128,8 @@ _TERMS = {
         "attacker who knows less does worse.",
     ),
     "success_rate": Term(
-        "The success rate is how often the best attacker tells a person's true category from another one, computed by "
-        "refitting the model exactly with the other value; of many people only those are refitted who may be told most "
-        "often, and of the others it is an upper bound, with success_rate_low the lower one.",
+        "The success rate is how often the best attacker tells a person's true category from another one, exactly by a "
+        "refit with the other value where the column exact says so, and elsewhere approximately, which is no bound.",
         "At equal odds 50% is a coin toss and 100% is certainty; a policy sets the largest rate that is acceptable.",
         _KNOWS,
         ("policy", "prior"),
@@ -155,10 +154,10 @@ _TERMS = {
         ("eta", "calibrate"),
         also=("noise", "sigma"),
     ),
-    "variance_left": Term(
+    "remaining_variance": Term(
         "The variance left is the share of what was uncertain about an attribute before the release that is still "
         "uncertain after it.",
-        "Near 1 a blind guess does as well as the release allows; near 0 the release gives the value away.",
+        "Near 1 a baseline guess does as well as the release allows; near 0 the release gives the value away.",
         "It takes how the attribute is spread over all people as what an attacker knew before, and the information at "
         "a person's own value for that at every other; it is a mean over the values that the person might have.",
         ("error_floor", "prior"),
@@ -226,7 +225,7 @@ _TERMS = {
         "The one that is called 'data' takes all values of the people measured, each as likely as it is frequent; one "
         "that is given by a variance is a Gaussian; and either takes the information at a person's own value for that "
         "at every other, which is an approximation where the model is not linear in the attribute.",
-        ("error_floor", "variance_left"),
+        ("error_floor", "remaining_variance"),
     ),
     "policy": Term(
         "A policy lists what a release must achieve before it may leave the house: error floors, success rates, a "
@@ -256,16 +255,6 @@ _TERMS = {
         "It speaks of this one release; whatever else is published about the same people is not in it.",
         ("policy", "noise_scale"),
         also=("publish",),
-    ),
-    "signature": Term(
-        "A signature shows that a certificate is exactly as the owner of a secret key wrote it (Ed25519); `seepage "
-        "certify --signer` checks it with the public key.",
-        "A certificate that was edited by one letter has a signature that no longer belongs to it, and `seepage "
-        "certify` ends with exit code 3.",
-        "Whose key it is, you must know from somewhere else, such as the web page of the institution: without that, a "
-        "signature says only that nobody edited the certificate without signing it anew.",
-        ("certificate",),
-        also=("signed", "signer", "key"),
     ),
     "ledger": Term(
         "A ledger keeps, for each person, the sum of what all releases gave away, and refuses the one after which an "

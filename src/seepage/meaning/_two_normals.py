@@ -53,22 +53,6 @@ class TwoNormals:
 
     shift: Array
     ratio: Array
-    still: Array | None = None
-    """The part of the shift that does not shrink when noise grows: along axes whose noise stays as it is."""
-
-    @classmethod
-    def alike(cls, shift: Array) -> "TwoNormals":
-        """Return pairs with one covariance, the identity, which stays as it is."""
-        return cls(np.zeros_like(shift), np.ones_like(shift), shift)
-
-    @property
-    def apart(self) -> Array:
-        """How far the means are apart."""
-        return self.shift + self._still
-
-    @property
-    def _still(self) -> Array:
-        return np.zeros_like(self.shift) if self.still is None else self.still
 
     @classmethod
     def between(cls, moves: Array, covariances: Array) -> "TwoNormals":
@@ -94,7 +78,7 @@ class TwoNormals:
         # An axis along which nothing differs tells nothing.
         wide = [part.beside(part.without_axes(axes - part.shift.shape[1])) for part in parts]
         shift, ratio = np.concatenate([part.shift for part in wide]), np.concatenate([part.ratio for part in wide])
-        return cls(shift, ratio, np.concatenate([part._still for part in wide]))
+        return cls(shift, ratio)
 
     def without_axes(self, axes: int) -> "TwoNormals":
         """Return as many pairs that are alike along so many axes."""
@@ -103,20 +87,20 @@ class TwoNormals:
     def beside(self, other: "TwoNormals") -> "TwoNormals":
         """Return each pair with another one that is independent of it: who sees both, sees one of more axes."""
         shift, ratio = np.hstack([self.shift, other.shift]), np.hstack([self.ratio, other.ratio])
-        return TwoNormals(shift, ratio, np.hstack([self._still, other._still]))
+        return TwoNormals(shift, ratio)
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "TwoNormals":
         """Return some of the pairs."""
-        return TwoNormals(self.shift[rows], self.ratio[rows], self._still[rows])
+        return TwoNormals(self.shift[rows], self.ratio[rows])
 
     def at(self, factor: float) -> "TwoNormals":
         """Return the pairs with every deviation larger by a factor, which may be infinite."""
-        return TwoNormals(self.shift / factor, self.ratio, self.still)
+        return TwoNormals(self.shift / factor, self.ratio)
 
     def length(self) -> Array:
         """Return how far apart two normals with one covariance are that have the same Bhattacharyya distance."""
         middle = 0.5 * (1.0 + self.ratio)
-        squares = self.apart**2 / middle + 4.0 * (np.log(middle) - 0.5 * np.log(self.ratio))
+        squares = self.shift**2 / middle + 4.0 * (np.log(middle) - 0.5 * np.log(self.ratio))
         return np.asarray(np.sqrt(np.maximum(squares.sum(axis=1), 0.0)))
 
     def distance(self) -> Array:
@@ -136,7 +120,7 @@ class TwoNormals:
     def _log_error(self, threshold: Array) -> Array:
         """Return the logarithm of the best test's error, at odds e^-threshold."""
         found = np.full(len(self.shift), np.nan)
-        known = np.flatnonzero(np.isfinite(self.apart).all(axis=1) & np.isfinite(self.ratio).all(axis=1))
+        known = np.flatnonzero(np.isfinite(self.shift).all(axis=1) & np.isfinite(self.ratio).all(axis=1))
         step = max(_MOST_NUMBERS // max(self.shift.shape[1] * _TERMS, 1), 1)
         for start in range(0, len(known), step):
             some = known[start : start + step]
@@ -161,7 +145,7 @@ class _Forms:
     @classmethod
     def of(cls, pairs: TwoNormals, threshold: Array) -> "_Forms":
         more = pairs.ratio - 1.0
-        return cls(pairs.apart**2, 1.0 + 0.5 * more, more, np.log(pairs.ratio), threshold)
+        return cls(pairs.shift**2, 1.0 + 0.5 * more, more, np.log(pairs.ratio), threshold)
 
     def take(self, rows: NDArray[np.intp]) -> "_Forms":
         return _Forms(*(each[rows] for each in vars(self).values()))

@@ -11,10 +11,7 @@ except ImportError as _error:
     ) from _error
 
 from seepage._gradients import Gradients as Gradients
-from seepage.network._amplification import gaussian_factor as gaussian_factor
-from seepage.network._amplification import guo_factor as guo_factor
 from seepage.network._amplification import poisson_factors as poisson_factors
-from seepage.network._amplification import replacement_divergence as replacement_divergence
 from seepage.network._amplification import without_replacement_factor as without_replacement_factor
 from seepage.network._behind import InputInformation as InputInformation
 from seepage.network._collect import collect_gradients as collect_gradients
@@ -26,8 +23,6 @@ from seepage.network._one_step import StepInformation as StepInformation
 from seepage.network._one_step import step_information as step_information
 from seepage.network._one_step import step_success_rate as step_success_rate
 from seepage.network._plan import VisitPlan as VisitPlan
-from seepage.network._private_steps import Guesses as Guesses
-from seepage.network._private_steps import PrivateSteps as PrivateSteps
 from seepage.network._sampler import PoissonSampler as PoissonSampler
 from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity
 from seepage.network._step import Mechanism as Mechanism

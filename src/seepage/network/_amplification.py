@@ -14,12 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import integrate
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
 from scipy.stats import binom
 
 from seepage.errors import InputError
-from seepage.meaning import gaussian_epsilon
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def without_replacement_factor(batch_size: int, people: int, ratio: ArrayLike) -
     Returns
     -------
     array
-        Beside `guo_factor`, which is for the same sampling.
+        The share of each ratio.
 
     Examples
     --------
@@ -154,38 +154,6 @@ def tabulated(sample_rate: float, batches: int = 1) -> StepFactors:
     return StepFactors(float(grid[-1]), CubicSpline(grid, perpendicular), CubicSpline(grid, parallel))
 
 
-def guo_factor(sample_rate: float, noise_multiplier: float, delta: float) -> float:
-    """Return kappa of Guo et al. 2022 (eq. 8.12) as the paper prints it, for comparison.
-
-    It fails with probability `delta` in each step: for all T steps and n people to hold, the paper asks for
-    ``delta = 1 / (n * T)``. Its epsilon is the classical one of the Gaussian mechanism between two gradients, clipped
-    smoothly to at most 1.115 C each: ``1.115 * 2 * sqrt(2 * log(1.25 / delta)) / noise_multiplier``.
-
-    Examples
-    --------
-    >>> import seepage.network
-    >>> round(seepage.network.guo_factor(0.01, noise_multiplier=2.0, delta=1e-5), 2)
-    0.69
-    >>> round(seepage.network.guo_factor(0.01, noise_multiplier=2.0, delta=1e-9), 2)
-    0.93
-    """
-    _check_delta(delta)
-    return _kappa(sample_rate, 1.115 * 2 * math.sqrt(2 * math.log(1.25 / delta)) / noise_multiplier)
-
-
-def gaussian_factor(sample_rate: float, noise_multiplier: float, delta: float) -> float:
-    """Return the same with the smallest epsilon that the Gaussian mechanism has, for gradients clipped to C.
-
-    Examples
-    --------
-    >>> import seepage.network
-    >>> round(seepage.network.gaussian_factor(0.01, noise_multiplier=1.0, delta=1e-6), 3)
-    0.998
-    """
-    _check_delta(delta)
-    return _kappa(sample_rate, gaussian_epsilon(2.0 / noise_multiplier, delta))
-
-
 @lru_cache(maxsize=256)
 def replacement_divergence(sample_rate: float, noise_multiplier: float) -> float:
     """Return the Renyi divergence of order 2 between a step with one record and with another in its place (eq. 5.13).
@@ -196,12 +164,6 @@ def replacement_divergence(sample_rate: float, noise_multiplier: float) -> float
         log ( 1 + integral of (P - Q)^2 / Q ).
 
     Without sampling it is (2 r)^2.
-
-    Examples
-    --------
-    >>> import seepage.network
-    >>> round(1000 * seepage.network.replacement_divergence(0.01, 1.0), 3)
-    0.458
     """
     _check_rate(sample_rate)
     if not 0 < noise_multiplier < math.inf:
@@ -215,17 +177,7 @@ def replacement_divergence(sample_rate: float, noise_multiplier: float) -> float
     highest = np.logaddexp(np.log(sample_rate) + log_density[1], np.log1p(-sample_rate) + log_density[2])
     ratios = [np.exp(log_density[i] + log_density[j] - highest) for i, j in ((0, 0), (0, 1), (1, 1))]
     integrand = sample_rate**2 * (ratios[0] - 2 * ratios[1] + ratios[2])
-    return float(np.log1p(np.trapezoid(integrand, x) / math.sqrt(2 * math.pi)))
-
-
-def _kappa(sample_rate: float, epsilon: float) -> float:
-    _check_rate(sample_rate)
-    return sample_rate / (sample_rate + (1 - sample_rate) * math.exp(-epsilon))
-
-
-def _check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
-        raise InputError(f"delta must be between 0 and 1, not {delta!r}.")
+    return float(np.log1p(integrate.trapezoid(integrand, x) / math.sqrt(2 * math.pi)))
 
 
 def _log_odds(sample_rate: float) -> float:

@@ -53,6 +53,7 @@ def assumptions(
     spectrum: bool,
     several: bool,
     unanswered: int,
+    unlimited: int,
     records: int,
     overdrawn: float,
     unfinished: float,
@@ -207,6 +208,16 @@ def assumptions(
                 "unanswered",
                 "{unanswered} people were not visited: nothing is said about them.",
                 {"unanswered": public(unanswered, ".0f")},
+            )
+        )
+    if unlimited:
+        found.append(
+            Assumption(
+                "overflow",
+                "The gradients of {unlimited} people are too large for their numbers, or no numbers. These people "
+                "count as known exactly (an error floor of 0) and miss every target. Look for fill values such as "
+                "1e20 in the data.",
+                {"unlimited": personal(unlimited, ".0f")},
             )
         )
     return tuple(found)

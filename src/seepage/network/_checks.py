@@ -16,7 +16,8 @@ from torch import nn
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._ghost import in_rows
 from seepage.network._leaves import leaves_of, mapped
-from seepage.network._probe import Probe
+from seepage.network._losses import per_example
+from seepage.network._probe import Probe, size_of
 from seepage.network._records import Batch
 from seepage.network._tokens import exchanged, paired
 from seepage.network._twin import twin
@@ -29,6 +30,10 @@ Fetch = Callable[[list[int]], Batch]
 _ROUNDING = {torch.float64: 1e-5, torch.float32: 5e-3}
 _COARSE = 0.1
 _PEOPLE = 3
+# Steps of finite differences, as parts of the values. Some networks compute in float32 inside float64.
+_WIDTHS = (1e-5, 1e-7, 1e-3, 1e-2)
+# Of a step in a small value, relative to that in the largest.
+_LEAST = 1e-3
 
 
 @contextmanager
@@ -147,6 +152,20 @@ def check_alone(probe: Probe, batch: Batch, one: Batch) -> None:
         )
 
 
+@torch.no_grad()
+def check_loss_alone(probe: Probe, batch: Batch, one: Batch) -> None:
+    """Refuse networks that mix people: the first person's loss is the same without the others."""
+    found, alone = (
+        per_example(probe.loss, *probe.forward(probe.carrier.network, each), size_of(each))[0].item()
+        for each in (batch, one)
+    )
+    if abs(found - alone) > 1e-2 * max(abs(found), abs(alone), 1e-3):
+        raise UnsupportedError(
+            f"Somebody's loss changes with the other examples in the batch, from {alone:.4g} to {found:.4g}: nobody's "
+            "gradient is their own. Look for a statistic over the batch in a forward method."
+        )
+
+
 def check_tokens(probe: Probe, batch: Batch) -> None:
     """Refuse networks that use private integers otherwise than by looking them up.
 
@@ -172,8 +191,21 @@ def check_tokens(probe: Probe, batch: Batch) -> None:
             )
 
 
-def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: bool) -> None:
+def check_moving(model: nn.Module, probe: Probe, ones: list[Batch], varying: bool) -> None:
     """Refuse a network whose gradients move otherwise than their derivatives say, or do not move at all."""
+    if not check_tangents(model, probe, ones, varying):
+        raise UnsupportedError(
+            "The gradient does not move with the input at all: the network rounds, compares or binarizes it, or takes "
+            "its sign. What crossing such a step gives away has no derivative; a zero would not be safety. Do it in "
+            "the data set, and let the network take the result."
+        )
+
+
+def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: bool, whole: bool = False) -> bool:
+    """Refuse gradients that move otherwise than their derivatives say; return False if no nonzero gradient moves.
+
+    `whole` checks the derivatives of the network as one function (`Probe.functional`).
+    """
     precise, ones = _in_double(model, probe, ones)
     if varying:
         # The same random numbers would have to be drawn several times; without them it is the same network.
@@ -186,9 +218,9 @@ def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: b
             continue
         compared = True
         best = float("inf")
-        # A direction may cross a kink: one in three that agrees is enough.
-        for seed in range(3):
-            error, size = _compare(precise, one, 1e-5 if exact else 1e-2, seed)
+        # A long step may cross a kink, and rounding spoils a short one: one that agrees is enough.
+        for seed, width in enumerate(_WIDTHS):
+            error, size = _compare(precise, one, width, seed, whole)
             best, still = min(best, error), still and size == 0
             if best <= allowed and size > 0:
                 break
@@ -198,32 +230,29 @@ def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: b
                 "or the loss hides the input from them (inference_mode, NumPy, a function of its own making) or works "
                 "in place. Compute everything with tensors that carry derivatives."
             )
-    if still and compared:
-        raise UnsupportedError(
-            "The gradient does not move with the input at all: the network rounds, compares or binarizes it, or takes "
-            "its sign. What crossing such a step gives away has no derivative; a zero would not be safety. Do it in "
-            "the data set, and let the network take the result."
-        )
+    return not (still and compared)
 
 
-def _compare(probe: Probe, one: Batch, width: float, seed: int) -> tuple[float, float]:
+def _compare(probe: Probe, one: Batch, width: float, seed: int, whole: bool) -> tuple[float, float]:
     generator = torch.Generator().manual_seed(seed)
     directions: dict[str, Tensor] = {}
 
     def direct(name: str, values: Tensor) -> Tensor:
         if name not in directions:
             signs = torch.randint(0, 2, values.shape, generator=generator, dtype=torch.int8).mul_(2).sub_(1)
-            directions[name] = signs.to(values.device, values.dtype)
+            sizes = values.detach().abs()
+            # Steps are parts of the values; columns in large units must not decide those of the others.
+            directions[name] = signs.to(values) * sizes.clamp(min=_LEAST * float(sizes.max()) or 1.0)
         return directions[name]
-
-    with undisturbed(seed):
-        squared, _, moved = probe.products(one, direct)[:, 0].tolist()
 
     def side(sign: float) -> list[Tensor]:
         with undisturbed(seed):
             return probe.gradient(one, lambda name, values: values + sign * width * direct(name, values))
 
+    # The first pass sets the sizes: derivatives of the whole are taken at shifts of zero.
     measured = _squared(plus - minus for plus, minus in zip(side(1.0), side(-1.0), strict=True)) / (2 * width) ** 2
+    with undisturbed(seed):
+        squared, _, moved = probe.products(one, direct, whole)[:, 0].tolist()
     size = max(measured, moved, 1e-14 * squared, 1e-300)
     return abs(measured - moved) / size, moved if moved > 1e-12 * squared else 0.0
 

@@ -46,7 +46,7 @@ def collect_gradients(
     Returns
     -------
     gradients : Gradients
-        For `usable_information` and `seepage.attacks.PropertyInference`, which also take the folder.
+        For `usable_information`, which also takes the folder.
 
     Examples
     --------

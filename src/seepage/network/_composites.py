@@ -141,6 +141,9 @@ _multi_head_attention = FunctionType(
 
 def _detach(x: Tensor) -> Tensor:
     # No gradient goes back through it, but its value moves with the input all the same.
+    if torch._C._are_functorch_transforms_active():
+        # The innermost transform takes the gradient; those around it move the input.
+        return torch._C._functorch._unwrap_for_grad(x, torch._C._functorch.maybe_current_level() or 0)
     value, moving = forward_ad.unpack_dual(x)
     return value.detach() if moving is None else forward_ad.make_dual(value.detach(), moving.detach())
 

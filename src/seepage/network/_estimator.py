@@ -72,6 +72,11 @@ def estimate(
         records: the trace of J^T J is the sum of theirs, whether they are in the same steps or not. Each is visited at
         steps and in directions of its own, so that variances add up too.
     """
+    # A gradient that overflows says nothing that can be added: such a record counts as known without limit.
+    lost = ~np.isfinite(visits["value"].sum(axis=1))
+    unlimited = np.zeros((len(taken), 1))
+    unlimited[visits["person"][lost]] = np.inf
+    visits = visits | {name: np.where(lost[:, None], 0.0, visits[name]) for name in ("value", "plain")}
     groups = range(visits["value"].shape[1])
 
     def group(value: Array) -> _Group:
@@ -84,7 +89,8 @@ def estimate(
     variance, doubt = (
         np.divide(2 * square, degrees, out=together.usual**2, where=square > 0) for degrees in together.freedom()
     )
-    return Estimate(summed(traces), summed(plain), summed(variance), summed(doubt), _largest(visits, taken, summed))
+    traces, plain = summed(traces + unlimited), summed(plain + unlimited)
+    return Estimate(traces, plain, summed(variance), summed(doubt), _largest(visits, taken, summed))
 
 
 class _Group:

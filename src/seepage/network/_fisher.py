@@ -181,7 +181,7 @@ class FisherAccountant:
         count, names = len(self._names), len(directions.names)
         self._run = Run(
             clipping,
-            Visiting(model, probe, directions, probes, asked, own, known),
+            Visiting(model, probe, directions, probes, asked, own, known, rank > 0),
             Schedule(visited, sweeps, random),
             Course(count),
             VisitFindings(

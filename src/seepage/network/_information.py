@@ -175,7 +175,7 @@ class NetworkInformation(GatheredInformation):
     def column_at(self, kind: Kind, name: str, factor: float) -> Array:
         raise UnansweredError("The noise was spent while training: another would have led training another way.")
 
-    def joint(self, who: Who, attribute: str | None) -> float:
+    def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         raise UnansweredError(
             "Accounting along training keeps what is known about each person, not how it hangs together between "
             "people: the joint information of a set cannot be told. Were each member's eta exact, it would be between "

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 
-import torch
 from opacus.layers.dp_rnn import DPRNNBase, RNNLinear
 from torch import nn
 
@@ -116,31 +115,3 @@ def warn_of_tokens(model: nn.Module) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def is_separable(model: nn.Module, inputs: tuple[object, ...], kwargs: dict[str, object]) -> bool:
-    """Return whether the output of the first example is the same without the others in the batch.
-
-    Catches what no list of layer types can: statistics over the batch inside a forward method. A network with random
-    parts (dropout) cannot be tested so, and passes.
-    """
-    with torch.no_grad(), torch.random.fork_rng(enabled=True):
-        first, again = (_first_output(model(*inputs, **kwargs)) for _ in range(2))
-        if first is None or again is None or not torch.equal(first, again):
-            return True
-        size = len(first)
-        alone = _first_output(
-            model(*(_one(value, size) for value in inputs), **{k: _one(v, size) for k, v in kwargs.items()})
-        )
-    if alone is None or alone.shape[1:] != first.shape[1:]:
-        return True
-    scale = first.abs().max().clamp(min=torch.finfo(first.dtype).tiny)
-    return bool(((alone[:1] - first[:1]).abs().max() / scale) < 1e-2)
-
-
-def _first_output(output: object) -> torch.Tensor | None:
-    return output if isinstance(output, torch.Tensor) and output.dim() > 0 else None
-
-
-def _one(value: object, size: int) -> object:
-    return value[:1] if isinstance(value, torch.Tensor) and value.dim() > 0 and len(value) == size else value

@@ -16,9 +16,9 @@ from seepage.network._records import Rows
 Array = NDArray[np.float64]
 Ids = Any
 """Names of people: any sequence, or column of a data frame."""
-_TWICE = (
+TWICE = (
     "A record is in one step twice: its gradients add up before the noise is added, which this accountant does not "
-    "follow. Sample without replacement."
+    "follow. Sample without replacement, or by Poisson sampling."
 )
 
 
@@ -81,8 +81,6 @@ class NetworkNames:
         rows = np.asarray(records, dtype=np.int64)
         if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
             raise InputError(f"records= names places {rows.min()} to {rows.max()} of {len(self)} records.")
-        if len(np.unique(rows)) < len(rows):
-            raise UnsupportedError(_TWICE)
         return rows
 
     def _whole(self, batch: Ids) -> Rows:
@@ -91,7 +89,7 @@ class NetworkNames:
         for who, times in zip(said, often, strict=True):
             if times != self.records[who]:
                 if self.records[who] == 1:
-                    raise UnsupportedError(_TWICE)
+                    raise UnsupportedError(TWICE)
                 raise InputError(
                     f"{self.people.tolist()[who]!r} has {self.records[who]} records and is in batch= {times} times: it "
                     "is not known which of them took part. Give records=, their places in the data set."

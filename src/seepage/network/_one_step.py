@@ -25,10 +25,11 @@ from seepage.meaning import success_rate
 from seepage.network._amplification import tabulated
 from seepage.network._behind import InputInformation, floors
 from seepage.network._categories import Category, apart
-from seepage.network._checks import check_tokens, undisturbed
+from seepage.network._checks import check_loss_alone, check_tangents, check_tokens, draws_masks, undisturbed
 from seepage.network._composites import Composites
 from seepage.network._directions import Directions
 from seepage.network._ghost import in_rows
+from seepage.network._leaves import mapped
 from seepage.network._look import look
 from seepage.network._losses import Loss
 from seepage.network._names import Ids, NetworkNames
@@ -43,6 +44,8 @@ Tensor = torch.Tensor
 _FEW = 64
 # Gradients of so many numbers exist at once.
 _SCRATCH = 2**24
+# People of whom derivatives are compared with finite differences.
+_COMPARED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +135,7 @@ class StepInformation:
         Parameters
         ----------
         slopes : ndarray of shape (n, features, values)
-            How features move with what enters the network, as `FrozenEncoder.slopes` returns it.
+            Derivative of the features by what enters the network.
         ids : sequence of length n
             Whose they are, by the ids of the steps. Whoever was in none is left out.
         """
@@ -140,7 +143,7 @@ class StepInformation:
         if slopes.ndim != 3 or len(slopes) != len(names) or slopes.shape[1] != matrices.shape[1]:
             raise InputError(
                 f"slopes have shape {slopes.shape}, ids name {len(names)} people, and the steps are about "
-                f"{matrices.shape[1]} values of each: give FrozenEncoder(...).slopes(X) and the ids of its rows, and "
+                f"{matrices.shape[1]} values of each: give the derivatives of the features and an id for each row, and "
                 "look at steps with label='public' and an id for each record."
             )
         if names.records.max() > 1:
@@ -238,7 +241,15 @@ def step_information(
         if probe.private:
             check_tokens(probe, batch)
         moves = unit_moves(one.shapes, values)
-        if directions is None and len(moves) * names.records.max() <= _FEW:
+        exact = directions is None and len(moves) * names.records.max() <= _FEW
+        ones = [_record(batch, row) for row in range(min(_COMPARED, len(names)))]
+        drawn = draws_masks(probe, ones[0])
+        with differentiable():
+            check_tangents(model, probe, ones, drawn, whole=exact)
+        probe.carrier.follow(model)
+        if not drawn:
+            check_loss_alone(probe, batch, ones[0])
+        if exact:
             with differentiable():
                 return _exact(probe, batch, mechanism, names, moves, seed)
         if values is not None:
@@ -251,6 +262,16 @@ def step_information(
     found = np.stack([names.summed(each) for each in seen.information(mechanism)[0][0]])
     spread = found.std(axis=0, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else np.full(found.shape[1], np.nan)
     return StepInformation(names.people, found.mean(axis=0), spread, names.summed(seen.sizes.sum(1)), None)
+
+
+def _record(batch: Batch, row: int) -> Batch:
+    """Return a batch of one record."""
+    count = size_of(batch)
+
+    def one(leaf: object) -> object:
+        return leaf[row : row + 1] if isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count else leaf
+
+    return mapped(one, batch)
 
 
 def _device(model: nn.Module) -> torch.device:

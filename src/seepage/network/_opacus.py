@@ -16,6 +16,9 @@ from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import _checks
 from seepage.network._clipping import SmoothClipping
 from seepage.network._ghost import in_rows
+from seepage.network._losses import Loss, per_example
+from seepage.network._names import TWICE
+from seepage.network._probe import size_of
 from seepage.network._records import Loader, overheard
 from seepage.network._run import Run
 from seepage.network._sampler import PoissonSampler
@@ -45,6 +48,9 @@ def attach(
     if ours:
         # It samples as Opacus would: leave it in place.
         options = {**options, "poisson_sampling": False}
+    if options.get("grad_sample_mode") == "ghost":
+        loss = options.get("criterion", run.visiting.probe.loss)
+        options = {**options, "criterion": _LossOfEach(loss, options.get("loss_reduction", "mean"))}
     make, given = engine.make_private, loader
     if "target_epsilon" in options:
         make, options = engine.make_private_with_epsilon, {**options, "epochs": epochs}
@@ -93,6 +99,9 @@ def _check(
         )
     if loader.batch_sampler is None:
         raise InputError("The data loader has no batches (batch_size=None): give it a batch size or a batch sampler.")
+    drawn_by = getattr(loader.batch_sampler, "sampler", None)
+    if not options.get("poisson_sampling", True) and getattr(drawn_by, "replacement", False):
+        raise UnsupportedError(f"{type(drawn_by).__name__} draws with replacement. {TWICE}")
     if not (isinstance(epochs, int) and epochs >= 1):
         raise InputError(f"epochs must be a positive whole number, not {epochs!r}.")
     for name in ("max_grad_norm", "noise_multiplier"):
@@ -131,7 +140,7 @@ def _check_noise(generator: torch.Generator | None, engine: PrivacyEngine) -> No
         raise InputError(
             f"Noise would come from a generator that was handed in (noise_generator=, its seed is "
             f"{generator.initial_seed()}): whoever knows the seed takes the noise away, and what is left carries "
-            "infinite information about everyone. Leave noise_generator out, or use PrivacyEngine(secure_mode=True)."
+            "infinite information about everyone. Leave noise_generator out."
         )
 
 
@@ -339,6 +348,18 @@ class _Early:
     def __reduce__(self) -> tuple[type["_Early"], tuple[None]]:
         # A network that is copied or saved is not in training.
         return _Early, (None,)
+
+
+class _LossOfEach:
+    """A loss as ghost mode needs it: one number for each example; of more dimensions it would mix examples."""
+
+    def __init__(self, loss: Loss, reduction: str) -> None:
+        self.loss = loss
+        # Opacus reads both: it compares reduction with its own, and leaves ignored tokens out of means.
+        self.reduction, self.ignore_index = getattr(loss, "reduction", reduction), getattr(loss, "ignore_index", None)
+
+    def __call__(self, input: object, target: object) -> Tensor:  # noqa: A002
+        return per_example(self.loss, input, target, size_of((input, target)))
 
 
 class _Coefficients:

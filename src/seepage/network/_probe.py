@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,17 +29,8 @@ Forward = Callable[[Network, Batch], tuple[Any, Any]]
 """How training uses a batch: given the network and a batch, return the output and the target."""
 Direct = Callable[[str, Tensor], Tensor]
 """Given the name of a tensor of private values and its values, return the direction in which they move."""
-
-
-class Shifted(Protocol):
-    """The gradient of a person whose values are shifted so far, given what belongs to them in each entry of a batch."""
-
-    def __call__(
-        self, shifts: dict[str, Tensor], own: list[Tensor], weights: dict[str, Tensor] | None = None
-    ) -> Tensor:
-        """Return it, at weights other than the network's if they are given."""
-        ...
-
+Shifted = Callable[[dict[str, Tensor], list[Tensor]], Tensor]
+"""The gradient of a person whose values are shifted so far, given what belongs to them in each entry of a batch."""
 
 LABELS = ("label", "labels", "target", "targets", "y")
 LABEL = "label"
@@ -103,11 +94,14 @@ class Probe:
         """The private values of the last batch: the shape of one person's, by name, padding included."""
         self._masks: dict[str, Tensor | None] = {}
 
-    def products(self, batch: Batch, direct: Direct) -> Tensor:
-        """Return |grad|^2, grad . grad' and |grad'|^2 of each person, shape (3, n), in float64."""
+    def products(self, batch: Batch, direct: Direct, whole: bool = False) -> Tensor:
+        """Return |grad|^2, grad . grad' and |grad'|^2 of each person, shape (3, n), in float64.
+
+        `whole` differentiates the network as one function, as `functional` does, and not layer by layer.
+        """
         count = size_of(batch)
         self.values = {}
-        if not self._whole:
+        if not (self._whole or whole):
             try:
                 found = Products(count)
                 run = partial(self._losses, batch=batch, count=count, direct=direct)
@@ -233,7 +227,7 @@ class Probe:
         leaves = [leaf for _, leaf in named]
         held = [isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count for leaf in leaves]
 
-        def gradient(shifts: dict[str, Tensor], own: list[Tensor], weights: dict[str, Tensor] | None = None) -> Tensor:
+        def gradient(shifts: dict[str, Tensor], own: list[Tensor]) -> Tensor:
             mine = iter(own)
             one = packed([next(mine).unsqueeze(0) if h else leaf for h, leaf in zip(held, leaves, strict=True)])
 
@@ -244,7 +238,7 @@ class Probe:
                 with self.carrier.moving(shifted, 1, known=frozenset(shifts)):
                     return self._example_losses(self._called(values), one, 1, shifted).sum()
 
-            return torch.cat([g.flatten() for g in grad(loss)(weights or trained).values()])
+            return torch.cat([g.flatten() for g in grad(loss)(trained).values()])
 
         return gradient, [leaf for leaf, h in zip(leaves, held, strict=True) if h]
 
@@ -264,7 +258,12 @@ class Probe:
 
         chunk = max(1, _SCRATCH // max(sum(p.numel() for p in self.carrier.trained.values()), 1))
         with Composites() as composites:
-            found = vmap(moved, randomness="different", chunk_size=chunk)(directions, one.people)
+            if count == 1:
+                # A network that reads its masks before it runs has no vmap.
+                alone = {name: direction[0] for name, direction in directions.items()}
+                found = moved(alone, [entry[0] for entry in one.people]).unsqueeze(0)
+            else:
+                found = vmap(moved, randomness="different", chunk_size=chunk)(directions, one.people)
         self.carrier.kinks |= composites.kinks
         return found.T.double().detach()
 

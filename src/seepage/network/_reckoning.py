@@ -63,6 +63,7 @@ def reckon(
         spectrum=sketch is not None,
         several=bool((sizes[answered] > 1).any()),
         unanswered=len(names.people) - len(answered),
+        unlimited=int(np.isinf(found.traces[answered]).any(1).sum()),
         records=int(names.records.max()),
         overdrawn=course.batches / course.steps - 1 if attached and not course.secret else 0.0,
         unfinished=1 - float(seen[visited].mean()),

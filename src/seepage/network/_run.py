@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from seepage.errors import UnsupportedError
 from seepage.network import _checks
 from seepage.network._clipping import ClippingName
 from seepage.network._course import Course
 from seepage.network._findings import VisitFindings
+from seepage.network._names import TWICE
 from seepage.network._records import Rows
 from seepage.network._schedule import Schedule
 from seepage.network._sketch import sketch_rows
@@ -30,6 +32,8 @@ class Run:
 
     def draw(self, rows: list[int] | Rows) -> None:
         """Take note of who is in a batch."""
+        if len(np.unique(rows)) < len(rows):
+            raise UnsupportedError(TWICE)
         self.course.draw(rows, self.schedule.stretch(self.course.steps))
 
     def visit(self) -> None:
@@ -55,7 +59,7 @@ class Run:
                 basis = self.findings.sketch.directions(visiting.directions.columns(visiting.probe.values), like)
                 with _checks.undisturbed():
                     added = sketch_rows(visiting.probe, batch, basis, mechanism, visiting.seed + step)
-                self.findings.sketch.insert(stretch, rows, added)
+                self.findings.sketch.insert(stretch, rows, added.nan_to_num(0.0, 0.0, 0.0))
         visiting.pending.clear()
         self.schedule.done(step)
         self.course.take(mechanism, sampling)

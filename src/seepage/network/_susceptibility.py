@@ -158,7 +158,7 @@ def susceptibility(
     for start in range(0, len(x), batch_size):
         some = slice(start, start + batch_size)
         moved = x[some].detach().clone().requires_grad_()
-        squared = torch.stack(list(squared_norms(model, loss, moved, y[some]).values())).sum(0)
+        squared = _squared_norms(model, loss, moved, y[some])
         if rule is not None:
             # Away from the kink at zero, where a gradient and its susceptibility vanish together.
             norm = squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
@@ -172,8 +172,8 @@ def susceptibility(
     )
 
 
-def squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-    """Return |grad|^2 of each example for each layer by name, differentiable in the inputs."""
+def _squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> Tensor:
+    """Return |grad|^2 of each example, differentiable in the inputs."""
     network = twin(model)
     calls: list[Call] = []
     outputs: list[Tensor] = []
@@ -207,7 +207,7 @@ def squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> dict[st
         for call, back in zip(calls, backs, strict=True):
             uses.setdefault(tuple(id(p) for p in call.parameters.values()), []).append((call, back))
         counted = Counter(place for key in uses for place in key)
-        found = {}
+        found = []
         for key, several in uses.items():
             call, back = several[0]
             if max(counted[place] for place in key) > 1 or (len(several) > 1 and not _layers.is_linear(call.unit)):
@@ -218,8 +218,8 @@ def squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> dict[st
             if len(several) > 1:
                 call = _ghost.joined([use for use, _ in several])
                 back = _ghost.over_positions([(b, b) for _, b in several])[0]
-            found[call.name] = _ghost.squared_norm(call, back)
-        return found
+            found.append(_ghost.squared_norm(call, back))
+        return torch.stack(found).sum(0)
 
 
 def _refuse_hidden(name: str) -> None:

@@ -240,33 +240,32 @@ class Carrier:
 
 
 class Products:
-    """|grad|^2, grad . grad' and |grad'|^2 of each example's gradient of all layers, and of each layer."""
+    """|grad|^2, grad . grad' and |grad'|^2 of each example's gradient of all layers."""
 
     def __init__(self, count: int) -> None:
-        self.count = count
-        self.layers: dict[str, Tensor] = {}
-        self._shared: dict[nn.Parameter, tuple[str, list[Moving]]] = {}
+        self._sum = torch.zeros(3, count, dtype=torch.float64)
+        self._shared: dict[nn.Parameter, Moving] = {}
 
     def measure(self, call: Call, back: Moving) -> None:
         """Add one use of a layer."""
         if call.whole:
-            self._add(call.name, _ghost.measured(call, back) if is_plain(call.unit) else _of_layer(call, back))
+            self._add(_ghost.measured(call, back) if is_plain(call.unit) else _of_layer(call, back))
             return
         for name, gradient in _gradients(call, back).items():
             # A parameter used several times has one gradient, the sum over its uses.
-            held = self._shared.setdefault(call.parameters[name], (call.name, []))[1]
-            held[:] = [gradient] if not held else [(held[0][0] + gradient[0], held[0][1] + gradient[1])]
+            before = self._shared.get(call.parameters[name])
+            whole = gradient if before is None else (before[0] + gradient[0], before[1] + gradient[1])
+            self._shared[call.parameters[name]] = whole
 
-    def _add(self, layer: str, products: Tensor) -> None:
-        found = products.double()
-        self.layers[layer] = self.layers[layer] + found if layer in self.layers else found
+    def _add(self, products: Tensor) -> None:
+        self._sum = self._sum.to(products.device) + products.double()
 
     def total(self) -> Tensor:
         """Return the three numbers of each example, shape (3, n), in float64."""
-        for name, gradients in self._shared.values():
-            self._add(name, _ghost.sum_products(gradients))
+        for gradient in self._shared.values():
+            self._add(_ghost.sum_products([gradient]))
         self._shared.clear()
-        return torch.stack(list(self.layers.values())).sum(0) if self.layers else torch.zeros(3, self.count).double()
+        return self._sum
 
 
 def _gradients(call: Call, back: Moving) -> dict[str, Moving]:

@@ -73,7 +73,6 @@ class Update:
         y: Tensor,
         *,
         generator: torch.Generator | None = None,
-        differentiable: bool = False,
     ) -> dict[str, Tensor]:
         """Return what is sent about a batch, by the name of the parameter.
 
@@ -85,20 +84,17 @@ class Update:
             The batch.
         generator : torch.Generator, optional
             Of the noise.
-        differentiable : bool, default=False
-            Whether to follow how it depends on `x`; without noise.
         """
         start = values = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
         sent = {name: torch.zeros_like(p) for name, p in values.items()}
-        if not differentiable:
-            x = x.detach()
-            with silenced(model), undisturbed(), torch.no_grad():
-                counts = {name: b.clone() for name, b in model.named_buffers()}
-                check_shares(loss, functional_call(model, counts, (x,)), y, len(x))
+        x = x.detach()
+        with silenced(model), undisturbed(), torch.no_grad():
+            counts = {name: b.clone() for name, b in model.named_buffers()}
+            check_shares(loss, functional_call(model, counts, (x,)), y, len(x))
         with silenced(model), Composites(), torch.enable_grad():
             for _ in range(self.local_steps):
                 step = self._step(model, loss, values, x, y)
-                if self.noise_multiplier and not differentiable:
+                if self.noise_multiplier:
                     step = {name: g + self._noise(g, len(x), generator) for name, g in step.items()}
                 sent = {name: sent[name] + g for name, g in step.items()}
                 if self.local_steps > 1:

@@ -36,9 +36,10 @@ class Visiting:
         categories: tuple[Category, ...],
         seed: int,
         known: Circumstances,
+        spectrum: bool,
     ) -> None:
         self.model, self.probe, self.directions, self.probes = model, probe, directions, probes
-        self.categories, self.seed, self.known = categories, seed, known
+        self.categories, self.seed, self.known, self.spectrum = categories, seed, known, spectrum
         self.records: BatchRecords | None = None
         self.first: list[int] = []
         """Who is looked at closely before anybody is visited."""
@@ -118,7 +119,9 @@ class Visiting:
         probe.check_loss(several)
         if probe.private:
             _checks.check_tokens(probe, several)
-        _checks.check_tangents(self.model, probe, ones, known.random_network)
+        _checks.check_moving(self.model, probe, ones, known.random_network)
+        if self.spectrum:
+            _checks.check_tangents(self.model, probe, ones, known.random_network, whole=True)
         probe.carrier.follow(self.model)
 
     def state(self) -> State:

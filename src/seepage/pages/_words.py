@@ -1,5 +1,7 @@
 """Numbers and names as a reader sees them."""
 
+import textwrap
+
 NOTHING = "\N{EN DASH}"
 """Stands where there is no value."""
 
@@ -55,3 +57,12 @@ def name(text: str, longest: int = _LONGEST_NAME) -> str:
 def sentence(text: str) -> str:
     """Return a sentence that may hold names of any length, as one that ends."""
     return name(text, 800)
+
+
+WIDTH = 79
+"""How wide text is: it fits on a terminal of 80 columns."""
+
+
+def wrapped(sentence: str, mark: str = "", width: int = WIDTH) -> list[str]:
+    """Return a sentence as lines beside a mark."""
+    return textwrap.wrap(visible(sentence), width, initial_indent=mark, subsequent_indent=" " * len(mark))

@@ -5,11 +5,9 @@ from seepage._decision import Decision as Decision
 from seepage._noise import GaussianNoise as GaussianNoise
 from seepage._shapes import Balanced as Balanced
 from seepage._shapes import FromPublicRows as FromPublicRows
-from seepage._shapes import InverseHessian as InverseHessian
 from seepage._shapes import PerUnit as PerUnit
 from seepage._shapes import RobustCovariance as RobustCovariance
 from seepage._shapes import Shape as Shape
-from seepage._signing import new_key as new_key
 from seepage.release._calibrate import calibrate as calibrate
 from seepage.release._certificate import Certificate as Certificate
 from seepage.release._certify import Certification as Certification

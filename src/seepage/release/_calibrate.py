@@ -43,15 +43,15 @@ def calibrate(
         The largest information about any direction of a person's values.
     quantile : float, default=1.0
         The share of people for whom each target must hold.
-    shape : {"best", "isotropic", "standard errors", "hessian"}, Shape, mapping or (X, y), optional
+    shape : {"best", "isotropic", "standard errors"}, Shape, mapping or (X, y), optional
         How the noise is spread over the parameters. By default "best", or that of the noise which was measured with, if
         it is not one scale for all. "best" tries rules that are fixed beforehand, and noise of one scale, and returns
         what costs the fit least: a fraction of what noise of one scale ("isotropic") costs at the same promise. By
         default it is noise of one scale where shapes that follow the rows are not counted, such as behind an L1
-        penalty. "standard errors" puts so many standard errors on each coefficient; "hessian" follows the inverse
-        Hessian of what was minimized; a mapping from features to units spreads it by given units; rows and labels that
-        are nobody's secret make a shape that tells nothing about the private ones. What a shape that follows the
-        private rows tells about them is counted, and does not shrink with the noise.
+        penalty. "standard errors" puts so many standard errors on each coefficient; a mapping from features to
+        units spreads it by given units; rows and labels that are nobody's secret make a shape that tells nothing about
+        the private ones. What a shape that follows the private rows tells about them is counted, and does not shrink
+        with the noise.
     exact : bool, default=False
         Return the smallest scale with all its digits, for experiments: it may not leave the house.
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 import narwhals as nw
 import numpy as np
@@ -20,21 +20,21 @@ from scipy import sparse
 
 from seepage._choices import Choice
 from seepage._decision import Decision
-from seepage._records import Json, from_json
+from seepage._python import NotRequired
+from seepage._records import Json, fingerprint_of, from_json
 from seepage._schema import read_document
-from seepage._signing import called, fingerprint_of, is_signed, public_key_of, signature_of
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
-from seepage.errors import InputError, MissingExtraError
+from seepage.attackers import Publishable
+from seepage.errors import InputError
 from seepage.linear.given import Given, opened
 from seepage.linear.information import Fitted
 from seepage.meaning import Untargeted
-from seepage.others import Publishable
 from seepage.pages import Html, counted, name, page
 from seepage.release._notebook import certificate_article
 from seepage.release._seal import hash_of_file
 
-SCHEMA = "urn:seepage:certificate:4"
+SCHEMA = "urn:seepage:certificate:5"
 SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
 
 
@@ -115,8 +115,6 @@ class Certificate:
     ledger : mapping or None
         The entry of a ledger that has paid for it: its number, and its seal under the ledger's key, which says nothing
         to whoever lacks it; None when it was published without one.
-    signature : mapping or None
-        An Ed25519 signature of all of the above; None when nobody signed.
     """
 
     schema: str
@@ -136,15 +134,14 @@ class Certificate:
     fingerprints: Mapping[str, str]
     seal: Mapping[str, str | None]
     ledger: Mapping[str, int | str] | None = None
-    signature: Mapping[str, str] | None = None
 
     def json(self) -> str:
         """Return the certificate as JSON."""
-        return json.dumps({**self.entries(), "signature": self.signature}, indent=2, allow_nan=False)
+        return json.dumps(self.entries(), indent=2, allow_nan=False)
 
     def entries(self) -> dict[str, object]:
-        """Return everything that a signature covers: all entries but the signature itself."""
-        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "signature"}
+        """Return what it says, by name."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
         # One that no ledger has paid for says nothing of any.
         return {name: value for name, value in found.items() if name != "ledger" or value is not None}
 
@@ -168,35 +165,7 @@ class Certificate:
 
     def bound_to_hash(self, digits: str) -> "Certificate":
         """Return this certificate with the SHA-256 of a file, in hexadecimal digits."""
-        if self.signature is not None:
-            raise InputError("This certificate is signed, and binding it to a file would change it. Sign it afterward.")
         return replace(self, seal={**self.seal, "file": digits})
-
-    def signed(self, key: str | os.PathLike[str]) -> "Certificate":
-        """Return this certificate with a signature.
-
-        The signature covers every entry, as canonical JSON: names in order, no white space. So a certificate that was
-        only laid out anew keeps a good signature (`is_signed_by`), although `seepage.certify` tells that apart too.
-
-        Parameters
-        ----------
-        key : path
-            The secret key, made by `seepage.release.new_key`; only its owner may be able to read the file.
-        """
-        return replace(self, signature=signature_of(self.entries(), key))
-
-    def is_signed_by(self, public_key: str | os.PathLike[str]) -> bool:
-        """Return whether this certificate is exactly as the owner of a key signed it.
-
-        Parameters
-        ----------
-        public_key : path
-            The public key.
-        """
-        wanted, signature = public_key_of(public_key), self.signature
-        if signature is None or signature["public_key"] != wanted:
-            return False
-        return is_signed(self.entries(), signature)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Certificate":
@@ -258,34 +227,12 @@ class Certificate:
             "policy": self._policy_in_words(),
             "model file": "not named: bind the certificate to it" if file is None else f"SHA-256 {file}",
             "certificate": f"SHA-256 {self.fingerprint()}",
-            "signed": self._signed_in_words(),
             "parameters": _few(published["parameters"], "parameter"),
         }
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the file that holds this certificate, as `sha256sum` prints it."""
         return hashlib.sha256(self.text().encode()).hexdigest()
-
-    def is_broken(self) -> bool:
-        """Return whether its signature does not belong to what it says."""
-        return self._is_as_signed() is False
-
-    def _is_as_signed(self) -> bool | None:
-        """Return whether nobody edited it since it was signed; None if that cannot be known here."""
-        if self.signature is None:
-            return None
-        try:
-            return is_signed(self.entries(), self.signature)
-        except MissingExtraError:
-            return None
-
-    def _signed_in_words(self) -> str:
-        if self.signature is None:
-            return "no: nobody can tell whether it was edited, or who wrote it"
-        holds, key = self._is_as_signed(), called(self.signature["public_key"])
-        if holds is None:
-            return f"with the key {key}; not checked here, which takes seepage[sign]"
-        return f"with the key {key}, and as it was signed" if holds else "broken: it was edited after it was signed"
 
     def html(self) -> str:
         """Return one page that needs nothing else, for a phone as well: no network, no fonts, no scripts."""
@@ -318,7 +265,6 @@ class Certificate:
             self.assumptions,
             decided="" if self.decision is None else Decision(**self.decision).whole(),
             left_open=self.left_open(),
-            broken=self.is_broken(),
             level=level,
         )
 

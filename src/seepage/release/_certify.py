@@ -1,4 +1,4 @@
-"""Whether a file is the one that a certificate is about, the certificate as it was signed, and its ledger whole."""
+"""Comparison of a file with its certificate, and of a certificate with the ledger that paid for it."""
 
 import os
 import zipfile
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from seepage._signing import called, is_signed, public_key_of
 from seepage.errors import InputError
 from seepage.ledger import Ledger
 from seepage.release._certificate import Certificate
@@ -21,16 +20,6 @@ class FileState(Enum):
     PARAMETERS = "parameters"
     ALTERED = "altered"
     OTHER = "other"
-
-
-class SignatureState(Enum):
-    """What the signature of a certificate says."""
-
-    SIGNED = "signed"
-    UNKNOWN_SIGNER = "unknown signer"
-    OTHER_SIGNER = "other signer"
-    NONE = "none"
-    BROKEN = "broken"
 
 
 class LedgerState(Enum):
@@ -70,32 +59,23 @@ class Certification:
         As it was read.
     file : FileState
         What the file is to the certificate.
-    signature : SignatureState
-        Whether the certificate is signed, and by whom.
     is_as_written : bool
         Whether the text of the certificate is exactly as seepage writes it: also a space more is an edit.
-    is_signer_known : bool
-        Whether a public key was given to hold the signature against.
     ledger : LedgerState or None
         What the ledger says that was given; None if none was.
     """
 
     certificate: Certificate
     file: FileState
-    signature: SignatureState
     is_as_written: bool
-    is_signer_known: bool
     ledger: LedgerState | None = None
 
     @property
     def holds(self) -> bool:
         """Whether nothing speaks against file or certificate."""
-        wanted = {SignatureState.SIGNED}
-        if not self.is_signer_known:
-            wanted = {SignatureState.UNKNOWN_SIGNER, SignatureState.NONE}
         is_file = self.file in (FileState.CERTIFIED, FileState.PARAMETERS)
         is_paid = self.ledger in (None, LedgerState.PAID)
-        return is_file and is_paid and self.is_as_written and self.signature in wanted
+        return is_file and is_paid and self.is_as_written
 
     def about_file(self) -> str:
         """Return what was found about the file, in words."""
@@ -107,18 +87,9 @@ class Certification:
 
     def about_certificate(self) -> str:
         """Return what was found about the certificate, in words."""
-        if self.signature is SignatureState.BROKEN:
-            return "It was edited after it was signed: the signature does not belong to what it says."
         if not self.is_as_written:
             return "It was edited: its text is not as seepage writes it."
-        if self.signature is SignatureState.NONE:
-            return "It is not signed: nobody can tell whether it was edited, or who wrote it."
-        who = called(self.certificate.signature["public_key"]) if self.certificate.signature else ""
-        if self.signature is SignatureState.OTHER_SIGNER:
-            return f"It is signed with another key than the one given: {who}."
-        if self.signature is SignatureState.SIGNED:
-            return f"It is as it was signed, with the key given: {who}."
-        return f"It is as it was signed with the key {who}. Whose key that is, only a public key you trust can tell."
+        return "Its text is as seepage writes it. Who wrote it, only a signature shows: ssh-keygen -Y verify."
 
     def __repr__(self) -> str:
         words = [self.about_file(), self.about_certificate(), self.about_ledger()]
@@ -129,12 +100,12 @@ def certify(
     file: str | os.PathLike[str],
     certificate: str | os.PathLike[str],
     *,
-    signer: str | os.PathLike[str] | None = None,
     ledger: Ledger | None = None,
 ) -> Certification:
-    """Say whether a file is the one that a certificate is about, and whether the certificate is as it was signed.
+    """Say whether a file is the one that a certificate is about, and whether its text is as it was written.
 
-    The file is compared, never loaded: no code in it can run.
+    The file is compared, never loaded: no code in it can run. Who wrote the certificate, a signature of its file shows:
+    ``ssh-keygen -Y verify``.
 
     Parameters
     ----------
@@ -142,9 +113,6 @@ def certify(
         The published model, in a file of any kind.
     certificate : path
         The certificate.
-    signer : path, optional
-        The public key of whoever should have signed it. Without it a signature shows that nobody edited the certificate
-        who has not signed it anew.
     ledger : Ledger, optional
         The ledger that should have paid for it. One that does not hold the entry which the certificate names was put
         back to an older copy.
@@ -164,9 +132,8 @@ def certify(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> publication = seepage.publish(Ridge().fit(X, y), X, y, noise_scale=2.0, accept={"error_floor": {"age": 5.0}})
     >>> folder = Path(tempfile.mkdtemp())
-    >>> public = seepage.release.new_key(folder / "signing.key")
-    >>> _ = publication.write(folder / "model.skops", sign=folder / "signing.key")
-    >>> found = seepage.certify(folder / "model.skops", folder / "model.certificate.json", signer=public)
+    >>> _ = publication.write(folder / "model.skops")
+    >>> found = seepage.certify(folder / "model.skops", folder / "model.certificate.json")
     >>> found.holds
     True
     >>> found.about_file()
@@ -182,7 +149,7 @@ def certify(
     except OSError as reason:
         raise InputError(f"{reason.filename!r} cannot be read: {reason.strerror}.") from None
     paid = None if ledger is None else _ledger_state(found, ledger)
-    return Certification(found, state, _signature_state(found, signer), is_as_written, signer is not None, paid)
+    return Certification(found, state, is_as_written, paid)
 
 
 def _ledger_state(certificate: Certificate, ledger: Ledger) -> LedgerState:
@@ -224,16 +191,3 @@ def _parameters_hash(path: Path) -> str | None:
         return hash_of_parameters(SkopsFile.of(path).parameters(PARAMETERS))
     except InputError:
         return None
-
-
-def _signature_state(certificate: Certificate, signer: str | os.PathLike[str] | None) -> SignatureState:
-    # A key that cannot be read should be known, whatever the certificate says.
-    wanted = None if signer is None else public_key_of(signer)
-    signature = certificate.signature
-    if signature is None:
-        return SignatureState.NONE
-    if not is_signed(certificate.entries(), signature):
-        return SignatureState.BROKEN
-    if wanted is None:
-        return SignatureState.UNKNOWN_SIGNER
-    return SignatureState.SIGNED if wanted == signature["public_key"] else SignatureState.OTHER_SIGNER

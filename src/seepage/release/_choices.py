@@ -41,14 +41,14 @@ def choices_of(
     """
     own = [one for one in assumptions if one.kind not in ABOUT_STEPS]
     found = [
-        scale_choice(without_data=terms.noise_chosen_without_data, drawn=isinstance(terms.noise_scale, str)),
+        scale_choice(without_data=terms.noise_chosen_without_data),
         *_spread(noise),
         *_penalty(fit, own, terms),
         *_weights(terms),
         *_classes(fit, terms),
         *filter(None, (stored.choice() for stored in steps.constants.values())),
         *(one for one in choices_in(own) if one.kind != "penalty"),
-        publication_choice(judged=policy is not None, ranged=policy is not None and bool(policy.ranges)),
+        publication_choice(judged=policy is not None),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -101,8 +101,8 @@ def choices_of_estimates(
 ) -> tuple[Choice, ...]:
     """Return the same of numbers that solve equations: weights and nuisance models are part of these, and counted."""
     return (
-        scale_choice(without_data=terms.noise_chosen_without_data, drawn=isinstance(terms.noise_scale, str)),
+        scale_choice(without_data=terms.noise_chosen_without_data),
         *_spread(noise),
         *choices_in(assumptions),
-        publication_choice(judged=policy is not None, ranged=policy is not None and bool(policy.ranges)),
+        publication_choice(judged=policy is not None),
     )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._facts import Assumption, public
+from seepage.attackers import SamplingLeakage, several
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import (
     Distances,
@@ -29,7 +30,6 @@ from seepage.leakage import (
 )
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, TwoNormals, check_delta, gaussian_epsilon
-from seepage.others import OthersLeakage, several
 
 Array = NDArray[np.float64]
 # In the largest temporary.
@@ -81,8 +81,8 @@ def compose(leaks: Iterable[Leakage] | Mapping[str, Leakage]) -> Leakage:
     """
     named = dict(leaks) if isinstance(leaks, Mapping) else {f"release {i}": leak for i, leak in enumerate(leaks, 1)}
     _check_leaks(named)
-    if all(isinstance(leak, OthersLeakage) for leak in named.values()):
-        return several(cast(dict[str, OthersLeakage], named))
+    if all(isinstance(leak, SamplingLeakage) for leak in named.values()):
+        return several(cast(dict[str, SamplingLeakage], named))
     matching = _matching(named)
     releases: list[Information] = []
     rows: list[NDArray[np.intp]] = []
@@ -241,7 +241,8 @@ class ComposedInformation(GatheredInformation):
         if unlike is not None:
             distance[unlike.records, unlike.others] = unlike.pairs.distance()
         truth = reduce(np.maximum, [one.truth for one in each])
-        return Distances(first.values, truth, distance, absent=absent if absent.any() else None, unlike=unlike)
+        exact = np.logical_and.reduce([np.ones(distance.shape) if one.exact is None else one.exact for one in each])
+        return Distances(first.values, truth, distance, None, absent if absent.any() else None, unlike, exact)
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         check_delta(delta)
@@ -256,16 +257,18 @@ class ComposedInformation(GatheredInformation):
         assumptions = (s.of_release(number) for number, one in enumerate(each, 1) for s in one.assumptions)
         return Guarantee(renyi, epsilon, delta, tuple(assumptions))
 
-    def joint(self, who: Who, attribute: str | None) -> float:
+    def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         if self._moved is not None:
             mask = self.people.mask(who, self.count)  # type: ignore[attr-defined]
-            return self._moved.joint(np.arange(self.count) if mask is None else np.flatnonzero(mask), attribute)
+            return self._moved.joint_information_loss(
+                np.arange(self.count) if mask is None else np.flatnonzero(mask), attribute
+            )
         if not self.matching.same:
             raise UnansweredError(
                 "What releases about different people say of several of them together is answered for linear models "
-                "in memory. Ask each release by itself: leak.joint(...)."
+                "in memory. Ask each release by itself: leak.joint_information_loss(...)."
             )
-        return float(np.sqrt(sum(part.joint(who, attribute) ** 2 for part in self.parts)))
+        return float(np.sqrt(sum(part.joint_information_loss(who, attribute) ** 2 for part in self.parts)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +313,7 @@ class _Moved:
             found[people] = np.linalg.norm(self._of(people), 2, axis=(1, 2))
         return found
 
-    def joint(self, people: NDArray[np.intp], attribute: str | None) -> float:
+    def joint_information_loss(self, people: NDArray[np.intp], attribute: str | None) -> float:
         """Return the same of some people's values together."""
         kept = slice(None) if attribute is None else self.blocks[attribute]
         total = np.zeros((sum(self.sizes),) * 2)
@@ -335,7 +338,10 @@ def _everybody(found: Distances, rows: NDArray[np.intp]) -> Distances:
         place = np.full(len(found.truth), -1, dtype=np.intp)
         place[rows[inside]] = inside
         unlike = Unlike(place[found.unlike.records], found.unlike.others, found.unlike.pairs)
-    return Distances(found.values, truth, distance, absent=absent, unlike=unlike)
+    exact = np.ones(distance.shape, dtype=bool)
+    if found.exact is not None:
+        exact[inside] = found.exact[rows[inside]]
+    return Distances(found.values, truth, distance, None, absent, unlike, exact)
 
 
 def _share(values: Array | int, total: Array | int) -> Array:
@@ -378,9 +384,9 @@ def _check_leaks(leaks: Mapping[str, Leakage]) -> None:
     strange = [leak for leak in leaks.values() if not isinstance(leak, Leakage)]
     if strange:
         raise InputError(f"compose takes a list of Leakage, as seepage.measure returns them, not {strange[0]!r}.")
-    averages = [isinstance(leak, OthersLeakage) for leak in leaks.values()]
+    averages = [isinstance(leak, SamplingLeakage) for leak in leaks.values()]
     if any(averages) and not all(averages):
-        refuse_averages(next(leak for leak in leaks.values() if isinstance(leak, OthersLeakage)), "Composing")
+        refuse_averages(next(leak for leak in leaks.values() if isinstance(leak, SamplingLeakage)), "Composing")
 
 
 def _matching(leaks: Mapping[str, Leakage]) -> Matching:

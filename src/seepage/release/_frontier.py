@@ -134,7 +134,7 @@ def frontier(
     penalties : array-like of float, optional
         The penalties to fit again with, as the factor P of ``|coefficients|^2 / 2`` when losses are summed over rows:
         `alpha` of Ridge, 1/C of LogisticRegression. The model as it is by default.
-    shapes : sequence of {"isotropic", "hessian", "best"}, optional
+    shapes : sequence of {"isotropic", "standard errors", "best"}, optional
         The shapes of noise to compare, each at the floors that isotropic noise of `noise_scales` reaches. A floor that
         no noise of a shape reaches has no row.
     draws : int, default=100
@@ -199,9 +199,7 @@ def frontier(
         raise InputError(f"confidence must be between 0 and 1, not {confidence!r}.")
     tried: Sequence[Named] = ("isotropic",) if shapes is None else shapes
     if isinstance(tried, str) or not tried or any(not isinstance(each, str) for each in tried):
-        raise InputError(
-            f'shapes lists names of shapes, such as ["isotropic", "hessian", "best"], not {type(shapes).__name__}.'
-        )
+        raise InputError(f'shapes lists names of shapes, such as ["isotropic", "best"], not {type(shapes).__name__}.')
     rows: list[dict[str, float | str]] = []
     for fitted in _fitted(model, X, y, penalties, sample_weight):
         leak = measure(
@@ -323,9 +321,9 @@ def _floor(information: Noised, attribute: str | None, quantile: float, scale: f
     """Return the floor of the stated share of people at so many times a noise, or the success rate about a category."""
     policy = Policy(quantile=quantile)
     if attribute in information.categorical:
-        distance = policy.reached(information, "success_rate", attribute, scale)
+        distance = policy.achieved(information, "success_rate", attribute, scale)
         return {"success_rate": float(success_rate(distance))}
-    eta = policy.reached(information, "eta", attribute, scale)
+    eta = policy.achieved(information, "eta", attribute, scale)
     return {"error_floor": 1.0 / eta if eta > 0 else np.inf}
 
 

@@ -33,7 +33,6 @@ def certificate_article(
     *,
     decided: str,
     left_open: str,
-    broken: bool,
     level: int,
 ) -> Html:
     """Return a certificate as a part of a page, or all of one.
@@ -50,8 +49,6 @@ def certificate_article(
         Who decided.
     left_open : str
         What no target limits.
-    broken : bool
-        Whether it was edited after it was signed: nothing that it says stands above that.
     level : int
         Of its heading.
     """
@@ -59,19 +56,12 @@ def certificate_article(
         tag("li", pages.sentence(target), *(tag("p", pages.sentence(more), class_="small") for more in said))
         for target, *said in _beside(targets, qualifications)
     ]
-    warning = tag(
-        "section",
-        tag(f"h{level + 1}", "✗ This certificate is broken"),
-        paragraph("It was edited after it was signed: nothing on this page is known to be what its owner said."),
-        class_="verdict missed",
-    )
     # No green beside what nobody limited.
     status = "none" if facts["policy"] == "none" else "open" if left_open else "met"
     predicts = f"Predicts {facts['predicts']}. " if "predicts" in facts else ""
     about = f"{predicts}Fitted on {facts['fitted on']}. Published {facts['published']}."
     return pages.article(
         tag("header", tag(f"h{level}", name(title, 120)), paragraph(about, class_="about")),
-        warning if broken else None,
         tag(
             "section",
             tag(f"h{level + 1}", "What is promised"),

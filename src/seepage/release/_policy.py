@@ -10,16 +10,19 @@ from typing import Literal
 import numpy as np
 
 from seepage._facts import given
-from seepage._records import Json
-from seepage._signing import fingerprint_of
+from seepage._records import Json, fingerprint_of
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distribution, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
-from seepage.meaning import Target, Untargeted, distance_for
+from seepage.meaning import Target, Untargeted, distance_for, success_rate
 from seepage.release._notebook import policy_snippet
 from seepage.release._search import smallest_factor
 
 _NEXT_TO_NONE = 1e-20
+# People are refitted until so many in a row are this far below a limit, so many at a time.
+_IN_A_ROW, _BELOW, _AT_ONCE = 50, 0.02, 200
+# Rows times refits: some minutes.
+_MOST_WORK = 2**30
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,9 @@ class Policy:
         a category is told takes a success rate.
     quantile : float, default=1.0
         The share of people for whom each target must hold.
-    unnamed : "public", optional
+    other_attributes : "public", optional
         Declares that the attributes without a target are public. Without it, whoever is told that the policy is met is
         told what has no target too.
-    ranges : mapping from attribute to (float, float), optional
-        Public limits that nobody's value is outside of, such as ``{"age": (18, 90)}``. `seepage.publish` then asks for
-        the targets at every value of each person's own within them, so that what it decides does not hang on anybody's
-        own value.
 
     Examples
     --------
@@ -59,11 +58,9 @@ class Policy:
     success_rate: Mapping[str, float] = field(default_factory=dict)
     eta: float | None = None
     quantile: float = 1.0
-    unnamed: Literal["public"] | None = None
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    other_attributes: Literal["public"] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ranges", _checked_ranges(self.ranges))
         for what in ("error_floor", "success_rate"):
             targets = getattr(self, what)
             if not isinstance(targets, Mapping):
@@ -87,24 +84,17 @@ class Policy:
             raise InputError(f"eta must be positive, not {self.eta!r}.")
         if not 0 < self.quantile <= 1:
             raise InputError(f"quantile is a share of people, above 0 and up to 1, not {self.quantile!r}.")
-        if self.unnamed not in (None, "public"):
+        if self.other_attributes not in (None, "public"):
             raise InputError(
-                'unnamed says what the attributes without a target are: "public", or it is left out, and every verdict '
-                f"names them. It is not {self.unnamed!r}."
+                'other_attributes is "public", or left out: every verdict then names the attributes without a target. '
+                f"It is not {self.other_attributes!r}."
             )
         for name in ("error_floor", "success_rate"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Read-only views cannot be pickled; what they show can.
-        return Policy, (
-            dict(self.error_floor),
-            dict(self.success_rate),
-            self.eta,
-            self.quantile,
-            self.unnamed,
-            dict(self.ranges),
-        )
+        return Policy, (dict(self.error_floor), dict(self.success_rate), self.eta, self.quantile, self.other_attributes)
 
     @classmethod
     def of(cls, targets: "Policy | Mapping[str, object]") -> "Policy":
@@ -115,7 +105,7 @@ class Policy:
             return cls(**targets)  # type: ignore[arg-type]
         except TypeError:
             raise InputError(
-                f"A policy has error_floor, success_rate, eta, quantile, unnamed and ranges, not {targets!r}."
+                f"A policy has error_floor, success_rate, eta, quantile and other_attributes, not {targets!r}."
             ) from None
 
     @property
@@ -136,19 +126,18 @@ class Policy:
 
     def entries(self) -> dict[str, Json]:
         """Return the targets for a machine, as certificates hold them."""
-        found: dict[str, Json] = {
+        return {
             "error_floor": {name: float(floor) for name, floor in self.error_floor.items()},
             "success_rate": {name: float(rate) for name, rate in self.success_rate.items()},
             "eta": None if self.eta is None else float(self.eta),
             "quantile": float(self.quantile),
         }
-        return {**found, "ranges": {name: list(ends) for name, ends in self.ranges.items()}} if self.ranges else found
 
     def fingerprint(self) -> str:
         """Return a short form of the targets that people can compare: reports and certificates name it."""
         return fingerprint_of(self.entries())
 
-    def untargeted(self, leak: Leakage) -> Untargeted:
+    def attributes_without_target(self, leak: Leakage) -> Untargeted:
         """Return the private attributes of a release that have no target."""
         information = leak.information
         named = {*self.error_floor, *self.success_rate}
@@ -158,16 +147,20 @@ class Policy:
         # A group of no values, as a network may have, is nobody's.
         known = {*information.distributions("attributes"), *information.categorical}
         left = tuple(name for name in information.attribute_names if name in known and name not in named)
-        return Untargeted(left, tuple(name for name in information.outcome if name in left), self.unnamed == "public")
+        return Untargeted(
+            left, tuple(name for name in information.outcome if name in left), self.other_attributes == "public"
+        )
 
     def _repr_html_(self) -> str:
-        return policy_snippet([*self.sentences(), *(["What has no target is public."] if self.unnamed else [])])
+        return policy_snippet(
+            [*self.sentences(), *(["What has no target is public."] if self.other_attributes else [])]
+        )
 
     def factors(self, leak: Leakage) -> dict[Target, float]:
         """Return, for each target, the smallest factor on the noise scale that meets it."""
         return {target: self._needed(leak, target) for target in self.targets()}
 
-    def shortfalls(self, leak: Leakage) -> dict[Target, float]:
+    def violations(self, leak: Leakage) -> dict[Target, float]:
         """Return the targets that a release misses, each with the factor by which the noise scale must grow."""
         return {target: factor for target, factor in self.factors(leak).items() if not target.is_met(factor)}
 
@@ -185,10 +178,52 @@ class Policy:
         most = {"eta": limit, "error_floor": 1.0 / limit, "success_rate": distance_for(limit)}[target.kind]
         if name is not None and self._adds(information, target):
             return _largest_factor(information, name, most)
-        now = self.reached(information, target.kind, name)
+        if target.kind == "success_rate" and name is not None:
+            return self._needed_by_refits(information, name, limit, most)
+        return self._factor(information, target.kind, name, most)
+
+    def _factor(self, information: Information, kind: str, name: str | None, most: float) -> float:
+        now = self.achieved(information, kind, name)
         if not information.stays or information.noise is None:
             return now / most
-        return smallest_factor(partial(self.reached, information, target.kind, name), now, most)
+        return smallest_factor(partial(self.achieved, information, kind, name), now, most)
+
+    def _needed_by_refits(self, information: Information, name: str, limit: float, most: float) -> float:
+        """Return the factor for a success rate, which exact refits decide.
+
+        People are refitted in falling order of their approximate rates until 50 in a row are 0.02 below the limit.
+        """
+        check_names(information, [name])
+        order, count = information.distances(name, None).order(), _AT_ONCE
+        while True:
+            found = information.refitted(name, order[:count])
+            factor = self._factor(information, "success_rate", name, most)
+            if factor in (0.0, np.inf):
+                return factor
+            farthest = found.at(factor).distance[order].max(axis=1)
+            below = success_rate(farthest[max(count - _IN_A_ROW, 0) : count]) < limit - _BELOW
+            exact = found.exact_records()[order]
+            if exact.all() or (exact[:count].all() and below.all()):
+                return factor
+            if not exact[:count].all() or count * len(found.truth) > _MOST_WORK:
+                raise UnansweredError(
+                    f"Whether {name!r} meets a success rate of {limit:g} is not known: others may be as exposed as the "
+                    f"{int(exact[:count].sum()):,} people who were refitted. Set a limit further above the rates of "
+                    "most people, or ask each of several releases by itself."
+                )
+            count += _AT_ONCE
+
+    def people_refitted(self, leak: Leakage) -> dict[str, int]:
+        """Return how many people were refitted for each target that is a success rate: so many at a time, or all.
+
+        How many people lack a value is not in it: it may be published.
+        """
+        counts = {}
+        for name in self.success_rate:
+            found = leak.information.distances(name, None)
+            exact = found.exact_records()[found.order()]
+            counts[name] = leak.information.count if exact.all() else int(exact.sum()) // _AT_ONCE * _AT_ONCE
+        return counts
 
     def _adds(self, information: Information, target: Target) -> bool:
         """Return whether each person's information is a part that shrinks and one that stays, and everyone counts."""
@@ -196,7 +231,7 @@ class Policy:
         chosen = information.noise is not None and information.gathered is not None
         return about_one and chosen and information.stays
 
-    def reached(self, information: Information, kind: str, attribute: str | None, factor: float = 1.0) -> float:
+    def achieved(self, information: Information, kind: str, attribute: str | None, factor: float = 1.0) -> float:
         """Return what the stated share of people do not exceed, with noise that is larger by a factor.
 
         That is eta, of everything or (for an error floor) of one attribute, or for a success rate a distance.
@@ -224,7 +259,7 @@ class Policy:
 
     def _farthest(self, information: Information, name: str, factor: float) -> Values:
         """Return each person's distance to the value that is told from theirs most easily, if they have one."""
-        found = information.ranked(name, None).at(factor)
+        found = information.distances(name, None).at(factor)
         far = np.where(found.unanswered, np.inf, found.farthest())
         known = far[~np.isnan(far)]
         missing, count = int(found.unanswered.sum()), len(known)
@@ -254,27 +289,6 @@ def _largest_factor(information: Information, name: str, most: float) -> float:
     if (room <= 0).any():
         return np.inf
     return float(np.sqrt((moved / room).max(initial=0.0)))
-
-
-def _checked_ranges(ranges: object) -> Mapping[str, tuple[float, float]]:
-    """Return public ranges as pairs of numbers."""
-    if not isinstance(ranges, Mapping):
-        raise InputError(
-            f"ranges states two ends for each of some attributes, such as {{'age': (18, 90)}}, not {ranges!r}."
-        )
-    found = {}
-    for name, ends in ranges.items():
-        pair = list(ends) if isinstance(ends, list | tuple) else []
-        if (
-            len(pair) != 2
-            or not all(isinstance(end, int | float | np.number) and np.isfinite(end) for end in pair)
-            or pair[0] >= pair[1]
-        ):
-            raise InputError(
-                f"The range of {name!r} has two ends, the lower one first, such as (18, 90), not {ends!r}."
-            )
-        found[name] = float(pair[0]), float(pair[1])
-    return MappingProxyType(found)
 
 
 def _check_number(what: str, value: object) -> None:

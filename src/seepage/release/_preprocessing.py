@@ -21,9 +21,7 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
-    PolynomialFeatures,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
 )
 
@@ -240,7 +238,9 @@ def _stored(step: object, at: Step, rules: Rules, public: bool) -> PublishedStep
     raise _refused(at, rules, why)
 
 
-@_stored.register
+@_stored.register(MinMaxScaler)
+@_stored.register(MaxAbsScaler)
+@_stored.register(RobustScaler)
 def _(step: MinMaxScaler | MaxAbsScaler | RobustScaler, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if public:
         kind = "medians" if isinstance(step, RobustScaler) else "extremes"
@@ -287,7 +287,7 @@ def _other_constants(at: Step, rules: Rules) -> _UnstatedError:
         rules,
         f"The step {at.called} is not measured: it has other constants than these rows give, or another step stands "
         f"behind it that hides what it did. If its constants are public, {_declared(at)} Otherwise fit it on the rows "
-        "that the model was fitted on, as the last step before the model: behind splines, powers and functions.",
+        "that the model was fitted on, as the last step before the model.",
     )
 
 
@@ -331,26 +331,11 @@ def _fills_in(at: Step, rules: Rules) -> _UnstatedError:
     )
 
 
-@_stored.register
-def _(step: PolynomialFeatures | FunctionTransformer | Recoded, at: Step, rules: Rules, public: bool) -> PublishedSteps:
+@_stored.register(FunctionTransformer)
+@_stored.register(Recoded)
+def _(step: FunctionTransformer | Recoded, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     # They hold nothing but what they were given.
     return PublishedSteps(rules.stored(at, None, Constants.GIVEN))
-
-
-@_stored.register
-def _(step: SplineTransformer, at: Step, rules: Rules, public: bool) -> PublishedSteps:
-    if not isinstance(step.knots, str):
-        return PublishedSteps(rules.stored(at, "knots", Constants.GIVEN))
-    if public:
-        return PublishedSteps(rules.stored(at, "knots", Constants.PUBLIC))
-    what = "the smallest and largest values" if step.knots == "uniform" else "quantiles"
-    raise _refused(
-        at,
-        rules,
-        f"took its knots from these people: {what}, which are values of single people.",
-        "Give it knots of your own, SplineTransformer(knots=[[20.0], [40.0], [60.0], [80.0]]), one row per knot and "
-        "one column per column, and fit again. ",
-    )
 
 
 @_stored.register

@@ -8,7 +8,7 @@ import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NoReturn, cast
@@ -26,6 +26,7 @@ from seepage._shapes import RobustCovariance
 from seepage._tables import Data, Listed, Model, column_name
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
+from seepage.attackers import Publishable
 from seepage.equations import EquationsInformation
 from seepage.errors import InputError, PolicyError, UnsupportedError
 from seepage.leakage import Leakage
@@ -33,8 +34,7 @@ from seepage.ledger import Entry, Ledger
 from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.given import given, opened
-from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised
-from seepage.others import Publishable
+from seepage.linear.information import COEFFICIENTS, ERRORS, ExactInformation, Fitted, Noised
 from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, Published, fingerprints, fit_of
 from seepage.release._choices import choices_before, choices_of, choices_of_estimates
 from seepage.release._copy import SEARCHED, last_step
@@ -43,10 +43,8 @@ from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
 from seepage.release._preprocessing import PublishedSteps, Rules, Unstated, refuse
-from seepage.release._ranges import Ranged
 from seepage.release._raw import DIGITS, RawModel
 from seepage.release._results import PublishedErrors, ResultTable
-from seepage.release._scale import counted_scale
 from seepage.release._seal import seal_of
 from seepage.release._table import content_of, is_table
 from seepage.release._terms import Terms
@@ -143,7 +141,6 @@ class Publication:
         *,
         certificate: str | os.PathLike[str] | None = None,
         key: str | os.PathLike[str] | None = None,
-        sign: str | os.PathLike[str] | None = None,
     ) -> Certificate:
         """Write the estimator, and the certificate that belongs to exactly this file: both, or nothing.
 
@@ -156,15 +153,13 @@ class Publication:
             Where to write the certificate; "model.certificate.json" by default.
         key : path, optional
             Where to keep the owner's key, in a file that nobody else can read (mode 0600); nowhere by default.
-        sign : path, optional
-            The secret key to sign the certificate with, made by `seepage.release.new_key`.
 
         Returns
         -------
         Certificate
-            As it was written: bound to the file, and signed.
+            As it was written: bound to the file.
         """
-        bound, files = files_of(self, Path(path), certificate=certificate, key=key, sign=sign)
+        bound, files = files_of(self, Path(path), certificate=certificate, key=key)
         write_together(files)
         return bound
 
@@ -189,7 +184,6 @@ def files_of(
     *,
     certificate: str | os.PathLike[str] | None,
     key: str | os.PathLike[str] | None,
-    sign: str | os.PathLike[str] | None,
     outcome: Sequence[str] | None = None,
     success: object = None,
 ) -> tuple[Certificate, list[NewFile]]:
@@ -200,8 +194,6 @@ def files_of(
     said = publication.certificate
     content = content_of(publication.estimator, path, said, outcome, success)
     bound = publication.certificate.bound_to_hash(hashlib.sha256(content).hexdigest())
-    if sign is not None:
-        bound = bound.signed(sign)
     beside = path.with_suffix(".certificate.json") if certificate is None else certificate
     files = [] if key is None else [NewFile(key, publication.key, private=True)]
     # The model comes last: it must not be there without its certificate.
@@ -227,7 +219,7 @@ class Ready:
     def draw(self, debit: Entry | None = None) -> Publication:
         """Draw the noise; each draw that anybody sees is a release of its own, and names the debit that paid for it."""
         estimator = self.model.with_parameters(drawn(self.exact, self.noise), noise=self.noise)
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         paid: dict[str, int | str] | None = None if debit is None else {"entry": debit.number, "seal": debit.seal}
         certificate = replace(self.draft, created=now, seal=seal_of(estimator), ledger=paid)
         return Publication(estimator, certificate, self.key, None if self.errors is None else _drawn(self.errors))
@@ -259,7 +251,7 @@ def publish(
     X: Data = None,
     y: Listed = None,
     *,
-    noise_scale: float | GaussianNoise | Literal["calibrated"],
+    noise_scale: float | GaussianNoise,
     accept: Policy | Mapping[str, object] | None,
     sample_weight: Listed = None,
     offset: Listed = None,
@@ -287,13 +279,13 @@ def publish(
     the units of the model's own features, theta; what is published is A theta (eq. 2.2), with noise of covariance A
     Sigma A^T, to eight digits. A cell that an imputer would have filled with a mean of these people is refused by the
     published model; a constant that you gave is filled in as before. Values that an encoder put together for being rare
-    are not named: whatever has no name counts as one of them. Steps that are not affine (splines, powers, functions)
-    stay in it, with the constants that were given to them or that are public.
+    are not named: whatever has no name counts as one of them. Behind splines, powers and functions nothing is
+    published: make such columns before.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing; or a Cox model, whose
+        A fitted linear model of scikit-learn, alone or behind affine preprocessing; or a Cox model, whose
         coefficients are published as a `Cox` without a baseline hazard; or results of statsmodels, published as a `GLM`
         of the same family and link; or a `ModelTable`, published as the one or the other. Their own standard errors and
         p-values are functions of the same people, and stay. Or `Equations`, whose solution leaves as a table of
@@ -301,12 +293,11 @@ def publish(
     X, y : array-like
         The data that it was fitted on. Results of statsmodels know theirs, a model of lifelines finds times and status
         in the frame, and a `ModelTable` all that it names.
-    noise_scale : float, GaussianNoise or "calibrated"
+    noise_scale : float or GaussianNoise
         The noise to add to the model's own parameters. It stands in the certificate, so it must be 1, 2 or 5 times a
         power of ten, as `seepage.calibrate` returns it: the digits of the smallest scale that protects everyone tell
         how exposed the most exposed person is. Of a noise with a shape the scale stands there, and the rule that made
-        the shape, never its entries. "calibrated" takes one scale that is enough at every value within the `ranges` of
-        the policy: it is drawn with noise of its own, and what it tells is counted.
+        the shape, never its entries. The choice of the scale is not counted, and the certificate says so.
     accept : Policy, mapping or None
         The targets that the release must meet, as `seepage.calibrate` takes them. None publishes without any target,
         and the certificate says so.
@@ -379,10 +370,6 @@ def publish(
     >>> publication.certificate.matches(model, X, y, key=publication.key)
     True
     """
-    if isinstance(noise_scale, str) and ledger is not None:
-        raise InputError(
-            f"noise_scale={noise_scale!r} tells something of its own, which a ledger does not take yet: give a scale."
-        )
     if units is not None and ledger is None:
         raise InputError(f"units={units!r} is held against the units of a ledger, and none is given: name ledger=.")
     model, X, ids, clusters, published = opened(model, X, y, ids, clusters, published)
@@ -441,22 +428,19 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     _preprocessing(fit, None, terms)
     if terms.published is None:
         # The mean of a count does not need its alpha: it stays.
-        asked = replace(asked, leaves=fit.leaves)
-    leak = asked.measured(asked.noise)
+        asked = replace(asked, leaves=(COEFFICIENTS,))
+    leak = asked.measured()
     published = cast(Noised, leak.information)
     preprocessing = _preprocessing(fit, published.preprocessing.measured, terms)
     raw = RawModel.of(fit.model, fit.table, preprocessing)
     assumptions = (*published.assumptions, *terms.remarks)
     # With the covariance that its shape makes of these rows.
     choices = choices_of(fit, assumptions, published.noise, preprocessing, asked.policy, terms)
-    leak = asked.judged(leak, choices)
-    published = cast(Noised, leak.information)
+    asked.judge(leak, choices)
     noise, exact, key = published.noise, published.exact, secrets.token_bytes(32)
     errors = None
     if terms.published is not None and ERRORS in terms.published:
         errors = _errors_of(raw, cast(ExactInformation, published))
-    if fit.horizons is not None:
-        raw = raw.with_horizons(fit.horizons)
     heads, names = fit.named_outputs(len(exact)), raw.parameter_names()
     if heads is not None:
         names = [f"{head}: {name}" for head in heads for name in names]
@@ -483,9 +467,9 @@ def _ready_estimates(model: Publishable, asked: "_AskedToPublish", terms: Terms)
             raise InputError(
                 f"{name}= says nothing of {model.kind}, of which numbers leave and no names: leave it out."
             )
-    leak = asked.measured(asked.noise)
+    leak = asked.measured()
     choices = choices_of_estimates(leak.information.assumptions, asked.noise, asked.policy, terms)
-    leak = asked.judged(leak, choices)
+    asked.judge(leak, choices)
     published = cast(EquationsInformation, leak.information)
     leaving: Published = {
         "estimator": type(model).__name__,
@@ -521,32 +505,25 @@ class _AskedToPublish:
     @classmethod
     def of(cls, model: Model, X: Data, y: Listed, terms: Terms) -> "_AskedToPublish":
         """Read terms, and refuse those that contradict themselves."""
-        # A scale that is still to be found is one for now.
-        noise = GaussianNoise(scale=1.0) if isinstance(terms.noise_scale, str) else as_noise(terms.noise_scale)
+        noise = as_noise(terms.noise_scale)
         policy = None if terms.accept is None else Policy.of(terms.accept)
         decision = None if terms.decision is None else Decision.of(terms.decision)
         if policy is not None and policy.is_empty:
             raise InputError("The policy sets no target. Pass accept=None to publish without any.")
-        calibrated = isinstance(terms.noise_scale, str)
-        if calibrated and (terms.noise_scale != "calibrated" or policy is None or not policy.ranges):
-            raise InputError(
-                f'noise_scale is {terms.noise_scale!r}. It is a number, a GaussianNoise, or "calibrated" for a policy '
-                'with ranges: accept=seepage.Policy(error_floor={"age": 5}, ranges={"age": (18, 90)}).'
-            )
         if not terms.noise_chosen_without_data:
             _check_grid(noise)
         # A missing OpenDP should be known before anything is measured.
         mechanism(1.0)
         return cls(model, X, y, terms, noise, policy, decision, terms.published)
 
-    def measured(self, noise: GaussianNoise) -> Leakage:
-        """Return what the release tells with some noise."""
+    def measured(self) -> Leakage:
+        """Return the measurement of the release."""
         terms = self.terms
         return measure(
             self.model,
             self.X,
             self.y,
-            noise_scale=noise,
+            noise_scale=self.noise,
             sample_weight=terms.sample_weight,
             offset=terms.offset,
             clusters=terms.clusters,
@@ -557,18 +534,11 @@ class _AskedToPublish:
             ids=terms.ids,
         )
 
-    def judged(self, leak: Leakage, choices: Sequence[Choice]) -> Leakage:
-        """Return what leaves, with a scale that is found for it if none was given; refuse what misses the policy."""
-        policy, calibrated = self.policy, isinstance(self.terms.noise_scale, str)
-        ranged = None if policy is None or not policy.ranges else Ranged.of(leak, policy)
+    def judge(self, leak: Leakage, choices: Sequence[Choice]) -> None:
+        """Refuse a release that misses its policy, or whose choices nobody classified."""
         check_choices(choices, _NOTHING)
-        if ranged is not None and calibrated:
-            return self.measured(GaussianNoise(scale=counted_scale(ranged, 1.0)))
-        if policy is not None:
-            _check_policy(policy, leak, cast(Noised, leak.information).noise)
-            if ranged is not None:
-                ranged.check()
-        return leak
+        if self.policy is not None:
+            _check_policy(self.policy, leak, cast(Noised, leak.information).noise)
 
     def draft(
         self,
@@ -590,9 +560,11 @@ class _AskedToPublish:
             noise=_noise(noise),
             private={"attributes": list(leak.information.attribute_names), "label": label},
             targets=("No target was set.",) if policy is None else tuple(policy.sentences()),
-            qualifications=_qualifications(policy),
+            qualifications=_qualifications(policy, leak),
             policy=None if policy is None else policy.entries(),
-            untargeted=None if policy is None else cast(dict[str, Json], to_json(policy.untargeted(leak))),
+            untargeted=None
+            if policy is None
+            else cast(dict[str, Json], to_json(policy.attributes_without_target(leak))),
             decision=None if self.decision is None else self.decision.entries(),
             choices=tuple(cast(dict[str, str], to_json(one)) for one in choices),
             assumptions=assumptions,
@@ -678,9 +650,14 @@ def _preprocessing(fit: Fitted, measured: frozenset[str] | None, terms: Terms) -
     """
     if any(isinstance(step, Formula) for step in single_steps(split(fit.model)[0]).values()):
         raise UnsupportedError(
-            "A model with a formula is not published yet: what its terms learned would have to go along. Write them as "
-            "steps of a Pipeline (OneHotEncoder, FunctionTransformer(np.log), SplineTransformer) before "
-            "seepage.models.Cox or CoxPHSurvivalAnalysis, and publish that."
+            "A model with a formula is not published yet: what its terms learned would have to go along. Make its "
+            "columns before, with a OneHotEncoder for categories in a Pipeline before seepage.models.Cox or "
+            "CoxPHSurvivalAnalysis, and publish that."
+        )
+    if fit.affine.bends:
+        raise UnsupportedError(
+            f"The step {fit.affine.bends[0].path!r} makes powers, products or curves of columns. Such a model is "
+            "measured, and not published: make these columns before, fit the model on them, and publish that."
         )
     private = frozenset(fit.private_columns(terms.attributes))
     rules = Rules(fit.table, private, terms.public_preprocessing, terms.categories, measured)
@@ -713,7 +690,7 @@ def _unstated_classes(fit: Fitted, terms: Terms) -> list[Unstated]:
 
 
 def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
-    missed = policy.shortfalls(leak)
+    missed = policy.violations(leak)
     if not missed:
         return
     factor, every = max(missed.values()), len(policy.targets())
@@ -774,10 +751,15 @@ _MEANING = {
 }
 
 
-def _qualifications(policy: Policy | None) -> tuple[str, ...]:
+def _qualifications(policy: Policy | None, leak: Leakage) -> tuple[str, ...]:
     if policy is None:
         return ("Nothing is promised.",)
-    return tuple(_MEANING[target.kind] for target in policy.targets())
+    meanings, refitted = [_MEANING[target.kind] for target in policy.targets()], policy.people_refitted(leak)
+    # How many people there are is not published.
+    counts = {
+        name: "everybody" if count == leak.information.count else f"{count:,}" for name, count in refitted.items()
+    }
+    return (*meanings, *(f"People for whom the rate of {name} is exact: {count}." for name, count in counts.items()))
 
 
 def _assumptions(assumptions: tuple[Assumption, ...], preprocessing: PublishedSteps) -> tuple[str, ...]:

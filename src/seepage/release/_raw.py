@@ -4,9 +4,6 @@ Where preprocessing is an affine map, features = T xi + t (eq. 2.2), a model of 
 
     theta . (T xi + t) + b  =  (T^T theta) . xi + (t . theta + b).
 
-Where a step bends, features have terms B phi(z) besides (eq. 2.22), and so has the model: (B^T theta) . phi(z), where
-phi keeps the constants that were given to it, or that are public.
-
 The estimator is built from nothing. It takes numbers as they come and indicators of the levels of categories, each with
 its coefficient: A (theta, b), with A read off above. No mean and no scale of any step is in it. Noise of covariance
 Sigma on (theta, b) is noise of covariance A Sigma A^T here.
@@ -14,7 +11,7 @@ Sigma on (theta, b) is noise of covariance A Sigma A^T here.
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +24,6 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Data, Model, Table, default_library, frame
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split, walk
-from seepage.linear.survival import Horizons
-from seepage.release._bent import BentBlock, joined_examples
 from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
 from seepage.release._preprocessing import Levels, PublishedSteps
@@ -55,20 +50,17 @@ class RawModel:
         The raw columns.
     library : str or None
         In which library to name them; None if the model does not know them by name.
-    blocks : tuple of Block and BentBlock
+    blocks : tuple of Block
         What the published model takes, in order.
     matrix : sparse array
         A: from the pipeline's parameters of one output, its intercept last, to those of this model, its intercept last.
-    horizons : Horizons or None
-        Of a survival model, which has an intercept for each.
     """
 
     estimator: Model
     names: tuple[str, ...]
     library: str | None
-    blocks: tuple[Block | BentBlock, ...]
+    blocks: tuple[Block, ...]
     matrix: sparse.csr_array
-    horizons: Horizons | None = None
 
     @classmethod
     def of(cls, model: Model, table: Table, preprocessing: PublishedSteps) -> "RawModel":
@@ -77,8 +69,7 @@ class RawModel:
         if search_of(model) is not None:
             estimator = without_penalty(estimator)
         affine = affine_of(preprocess, estimator, table.names)
-        blocks: tuple[Block | BentBlock, ...] = _blocks(affine, preprocessing)
-        blocks += tuple(BentBlock.of(bend, preprocessing) for bend in affine.bends)
+        blocks = _blocks(affine, preprocessing)
         matrix = _matrix(affine, preprocessing.levels, blocks)
         if preprocessing.fitted:
             other = affine_of(_with_other_constants(preprocess, table, preprocessing), estimator, table.names)
@@ -87,21 +78,9 @@ class RawModel:
         library = (table.library or default_library()) if is_named else None
         return cls(estimator, table.names, library, blocks, matrix)
 
-    def with_horizons(self, horizons: Horizons) -> "RawModel":
-        """Return the same with an intercept for each horizon, made of what is published about the reference row."""
-        coefficients = self.matrix[:, : self._parameters]
-        ones, nothing = np.ones((len(horizons), 1)), sparse.csr_array((coefficients.shape[0] - 1, len(horizons)))
-        moved = sparse.csr_array(ones * (coefficients[[-1]].toarray() - horizons.reference))
-        matrix = sparse.block_array([[coefficients[:-1], nothing], [moved, sparse.eye_array(len(horizons))]])
-        # A column for the intercept that such a model does not fit.
-        whole = sparse.hstack([matrix, sparse.csr_array((matrix.shape[0], 1))])
-        return replace(self, matrix=sparse.csr_array(whole), horizons=horizons)
-
     def parameter_names(self) -> list[str]:
         """Return what each parameter of one output belongs to, the intercept last if there is one."""
         words = [word for block in self.blocks for word in block.words(self.names)]
-        if self.horizons is not None:
-            return [*words, *(f"intercept until {time:.12g}" for time in self.horizons.times)]
         return [*words, "intercept"] if self.matrix[[-1], : self._parameters].nnz else words
 
     @property
@@ -148,9 +127,7 @@ class RawModel:
         raw = self.folded(parameters)
         if digits is not None:
             raw = rounded(raw, np.zeros_like(raw) if noise is None else self.deviations(noise), digits)
-        copy = bare_copy(self.estimator, raw.shape[1] - (1 if self.horizons is None else len(self.horizons)))
-        if self.horizons is not None:
-            copy.horizons_, copy.intercept_ = np.array(self.horizons.times), np.zeros(len(self.horizons))
+        copy = bare_copy(self.estimator, raw.shape[1] - 1)
         set_parameters(copy, raw)
         numbers = self.blocks[0] if len(self.blocks) == 1 else None
         every = Block(tuple(range(len(self.names))), None, "", None)
@@ -163,16 +140,16 @@ class RawModel:
     def _columns(self) -> ColumnTransformer:
         """Return the step that takes the raw columns, fitted on rows of nobody: each level once."""
         used = sorted({column for block in self.blocks for column in block.columns})
-        named = joined_examples(self.blocks)
+        named: dict[int, tuple[object, ...]] = {}
+        for block in self.blocks:
+            named |= block.examples()
         count = max((len(each) for each in named.values()), default=1)
         rows = {column: (named.get(column, (0.0,)) * count)[:count] for column in used}
         parts = []
         for i, block in enumerate(self.blocks, 1):
             columns = list(block.columns) if self.library is None else [self.names[c] for c in block.columns]
-            step = block.step() if isinstance(block, BentBlock) else in_a_row(block.steps())
-            parts.append((f"{block.kind} {i}", step, columns))
-        # Steps of one column may call what they make as other steps do.
-        step = ColumnTransformer(parts, verbose_feature_names_out=any(isinstance(b, BentBlock) for b in self.blocks))
+            parts.append((f"{block.kind} {i}", in_a_row(block.steps()), columns))
+        step = ColumnTransformer(parts, verbose_feature_names_out=False)
         whole = [rows.get(column, (0.0,) * count) for column in range(len(self.names))]
         is_text = any(isinstance(value, str) for each in whole for value in each)
         nobody: Data = np.array(whole, dtype=object if is_text else np.float64).T
@@ -185,11 +162,7 @@ class RawModel:
 def _blocks(affine: Affine, preprocessing: PublishedSteps) -> tuple[Block, ...]:
     """Return the raw columns that reach the model, those together that are taken in the same way."""
     found: dict[tuple[bool, str, str], list[int]] = {}
-    # What reaches the features through a bend alone has no coefficient of its own.
-    entered = set(affine.bent_coordinates)
-    straight = np.diff(affine.matrix.tocsc().indptr) > 0
-    kept = [c for c, reaches in zip(affine.coordinates, straight, strict=True) if reaches or c not in entered]
-    for column, is_level in sorted({(c.column, c.level is not None) for c in kept}):
+    for column, is_level in sorted({(c.column, c.level is not None) for c in affine.coordinates}):
         unknown = preprocessing.levels[column].others if is_level else ""
         found.setdefault((is_level, repr(preprocessing.fills.get(column)), unknown), []).append(column)
     return tuple(
@@ -215,7 +188,7 @@ def _on_grid(value: float, least: float, digits: int) -> float:
     return round(float(value), places)
 
 
-def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block | BentBlock]) -> sparse.csr_array:
+def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block]) -> sparse.csr_array:
     """Return A: for each coefficient of the published model, and for its intercept, its row."""
     place: dict[tuple[int, tuple[object, ...]], int] = {}
     for i, (column, level) in enumerate(affine.coordinates):
@@ -223,7 +196,7 @@ def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block
     # Rare values that were put together are those that are not named: what they share is part of the intercept, and
     # taken from the values that are. Their names, which few people have, are nowhere.
     shared = {column: place.get((column, each.together[:1])) for column, each in levels.items() if each.together}
-    taken = [pair for block in blocks if isinstance(block, Block) for pair in block.taken()]
+    taken = [pair for block in blocks for pair in block.taken()]
     turn = sparse.lil_array((len(taken), len(affine.coordinates)))
     for row, (column, value) in enumerate(taken):
         if (at := place.get((column, value))) is not None:
@@ -234,9 +207,7 @@ def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block
     for at in shared.values():
         if at is not None:
             constant = constant + affine.matrix[:, [at]].toarray().ravel()
-    bent = [block.kept for block in blocks if isinstance(block, BentBlock)]
-    curved = [bend.matrix[:, kept].T for bend, kept in zip(affine.bends, bent, strict=True)]
-    top = sparse.vstack([turn.tocsr() @ affine.matrix.T, *curved])
+    top = turn.tocsr() @ affine.matrix.T
     top = sparse.hstack([top, sparse.csr_array((top.shape[0], 1))])
     return sparse.csr_array(sparse.vstack([top, np.append(constant, 1.0)[None]]))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from seepage._python import file_digest
 from seepage._tables import Column, Model
 from seepage.release._copy import last_step
 
@@ -47,4 +48,4 @@ def hash_of_parameters(parameters: Mapping[str, Column]) -> str:
 def hash_of_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(file, "sha256").hexdigest()

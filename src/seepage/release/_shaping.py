@@ -12,19 +12,19 @@ from sklearn.pipeline import Pipeline
 
 from seepage._amounts import up_to_grid
 from seepage._noise import GaussianNoise, one_standard_error
-from seepage._shapes import Balanced, FromPublicRows, InverseHessian, PerUnit, Shape
+from seepage._shapes import Balanced, FromPublicRows, PerUnit, Shape
 from seepage._tables import Data, Listed, Table, column_values
 from seepage.errors import InputError, PolicyError, SeepageError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import learns, single_steps, split
-from seepage.linear.information import ExactInformation, LinearInformation, Noised, jacobians_of
+from seepage.linear.information import ExactInformation, LinearInformation, Noised, Stacked
 from seepage.meaning import Target
 from seepage.release._policy import Policy
 from seepage.release._program import best_shape
 
 Array = NDArray[np.float64]
-Named = Literal["isotropic", "standard errors", "hessian", "best"]
+Named = Literal["isotropic", "standard errors", "best"]
 _NAMED = ", ".join(f'"{name}"' for name in get_args(Named))
 Wanted = Named | Shape | Mapping[str, float] | tuple[Data, Listed]
 """A shape by its name, a rule, the units of columns, or public rows with their labels."""
@@ -145,27 +145,27 @@ def _candidates(
     if not isinstance(shape, tuple | Shape | Mapping | str):
         # Rows are not quoted: there may be many, and somebody's.
         raise InputError(
-            f"shape must be {_NAMED}, a rule such as InverseHessian(scale=1.0) of seepage.release, units of columns "
+            f"shape must be {_NAMED}, a rule of seepage.release, units of columns "
             'such as {"age": 10}, or public rows with their labels, (X_public, y_public), not of type '
             f"{type(shape).__name__}."
         )
     if isinstance(shape, tuple):
         # Which is never worse than the same noise everywhere.
         yield isotropic
-        yield _from_public_rows(information, policy, shape)
+        if _floors(information, policy):
+            yield _from_public_rows(information, policy, shape)
     elif isinstance(shape, Shape):
         yield GaussianNoise(shape=shape)
     elif isinstance(shape, Mapping):
         yield GaussianNoise(shape=PerUnit(scale=1.0, units=shape))
     elif shape == "isotropic":
         yield isotropic
-    elif shape == "hessian":
-        yield GaussianNoise(shape=InverseHessian(scale=1.0))
     elif shape == "standard errors":
         yield one_standard_error(information.noise)
     elif shape == "best":
         yield isotropic
-        yield from (GaussianNoise(shape=each) for each in rules(information, policy, every=exact))
+        if not policy.success_rate:
+            yield from (GaussianNoise(shape=each) for each in rules(information, policy, every=exact))
     else:
         raise InputError(
             f'shape must be {_NAMED}, units of columns such as {{"age": 10}}, or public rows with their labels, '
@@ -176,12 +176,11 @@ def _candidates(
 def rules(information: ExactInformation, policy: Policy, *, every: bool) -> Iterator[Shape]:
     """Yield the rules by which a noise can take its shape from the rows: every one, or the one that is fixed."""
     floors = _floors(information, policy)
+    if not floors:
+        return
     if not every:
         share, balance = FIXED
-        yield Balanced(scale=1.0, floors=floors, share=share, balance=balance) if floors else InverseHessian(scale=1.0)
-        return
-    yield InverseHessian(scale=1.0)
-    if not floors:
+        yield Balanced(scale=1.0, floors=floors, share=share, balance=balance)
         return
     p = len(information.penalty)
     large = information.held is None
@@ -296,7 +295,7 @@ def _gap(met: _Met, policy: Policy) -> float | None:
 def _seen_best(information: LinearInformation, policy: Policy, factor: float) -> Array:
     """Return how the release moves, in units of its noise and of what may be seen, with those who are seen best."""
     found: list[Array] = []
-    scorer = jacobians_of(information.geometry.at(factor).without_shape())
+    scorer = Stacked(information.geometry.at(factor).without_shape())
     if policy.error_floor:
         floors = policy.error_floor
         etas = np.stack([information.column_at("attributes", name, factor) * floor for name, floor in floors.items()])
@@ -346,9 +345,9 @@ def _from_public_rows(information: ExactInformation, policy: Policy, given: tupl
     costs = np.zeros(len(shapes))
     for own, other in (parts, parts[::-1]):
         for i, each in enumerate(shapes):
-            made = own.with_noise(GaussianNoise(shape=each)).noise.known()
+            made = own.shaping.covariance(each)
             costs[i] += _met(other.with_noise(GaussianNoise(covariance=made)), policy, exact=True).cost
-    base = whole.with_noise(GaussianNoise(shape=shapes[int(costs.argmin())])).noise.known()
+    base = whole.shaping.covariance(shapes[int(costs.argmin())])
     return GaussianNoise(shape=FromPublicRows(scale=1.0, base=base))
 
 

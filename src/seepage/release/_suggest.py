@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isnan, nan
+from math import inf
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from seepage._tables import Frame, frame
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Leakage, checked_leakage, deviations
 from seepage.linear.information import Noised
-from seepage.meaning import success_rate
-from seepage.release._policy import Policy
 
 STEPS = (0.1, 0.2, 0.5, 1.0)
 
@@ -34,30 +32,24 @@ class Suggestion:
         By which share intervals grow that include each.
     floors : mapping from attribute to tuple of float
         Of each number: the smallest error of any unbiased guess about anybody, in its own unit.
-    rates : mapping from attribute to tuple of float
-        Of each category, and of an outcome that is one: how often the best attacker tells it of somebody, at most, at
-        equal odds. NaN where the model could not be refitted for somebody, which no policy takes for met.
     """
 
     standard_errors: tuple[float, ...]
     wider: tuple[float, ...]
     floors: dict[str, tuple[float, ...]]
-    rates: dict[str, tuple[float, ...]]
-    _blind: dict[str, float]
+    _baseline: dict[str, float]
     _library: str
 
     @cached_property
     def frame(self) -> Frame:
-        """One row for each attribute and noise, with the floor of a number or the rate of a category."""
-        rows = [(name, i) for name in (*self.floors, *self.rates) for i in range(len(self.standard_errors))]
-        nothing = (np.nan,) * len(self.standard_errors)
+        """One row for each attribute and noise, with the floor of the attribute."""
+        rows = [(name, i) for name in self.floors for i in range(len(self.standard_errors))]
         columns = {
             "attribute": [name for name, _ in rows],
             "standard_errors": [self.standard_errors[i] for _, i in rows],
             "wider": [self.wider[i] for _, i in rows],
-            "error_floor": [self.floors.get(name, nothing)[i] for name, i in rows],
-            "blind_guess": [self._blind.get(name, np.nan) if name in self.floors else np.nan for name, _ in rows],
-            "success_rate": [self.rates.get(name, nothing)[i] for name, i in rows],
+            "error_floor": [self.floors[name][i] for name, i in rows],
+            "baseline_guess": [self._baseline.get(name, np.nan) for name, _ in rows],
         }
         return frame(columns, self._library)
 
@@ -69,10 +61,8 @@ class Suggestion:
             ["intervals wider by", *(f"{100 * each:.2g}%" for each in self.wider)],
         ]
         for name, found in self.floors.items():
-            blind = f" (blind {self._blind[name]:.3g})" if name in self._blind else ""
-            rows.append([f"{name}{blind}", *(f"±{each:.3g}" for each in found)])
-        for name, found in self.rates.items():
-            rows.append([f"{name} told", *("?" if isnan(each) else f"{100 * each:.3g}%" for each in found)])
+            baseline = f" (baseline {self._baseline[name]:.3g})" if name in self._baseline else ""
+            rows.append([f"{name}{baseline}", *(f"±{each:.3g}" for each in found)])
         return rows
 
     def _repr_html_(self) -> str:
@@ -113,10 +103,10 @@ def suggest(leak: Leakage, *, standard_errors: Sequence[float] = STEPS) -> Sugge
     >>> seepage.release.suggest(leak)
     noise, in standard errors    0.1    0.2    0.5      1
     intervals wider by          0.5%     2%    12%    41%
-    age (blind 13.1)           ±9.28  ±18.5  ±46.2  ±91.3
-    bmi (blind 4.41)           ±2.38  ±4.75  ±11.8    ±23
-    bp (blind 13.8)             ±7.6  ±15.2  ±37.4  ±71.5
-    target (blind 77)          ±29.9  ±59.8   ±149   ±284
+    age (baseline 13.1)        ±9.28  ±18.5  ±46.2  ±91.3
+    bmi (baseline 4.41)        ±2.38  ±4.75  ±11.8    ±23
+    bp (baseline 13.8)          ±7.6  ±15.2  ±37.4  ±71.5
+    target (baseline 77)       ±29.9  ±59.8   ±149   ±284
     """
     information = checked_leakage(leak).information
     steps = tuple(float(each) for each in standard_errors)
@@ -130,7 +120,7 @@ def suggest(leak: Leakage, *, standard_errors: Sequence[float] = STEPS) -> Sugge
     one = information.with_noise(one_standard_error(information.noise))
     names = [name for name in one.attribute_names if name not in one.without_slope]
     numbers = [name for name in names if name not in one.categorical]
-    blind = deviations(one, "data")
+    baseline = deviations(one, "data")
     return Suggestion(
         steps,
         tuple(float(np.sqrt(1.0 + each**2) - 1.0) for each in steps),
@@ -138,19 +128,10 @@ def suggest(leak: Leakage, *, standard_errors: Sequence[float] = STEPS) -> Sugge
             name: tuple(_floor(one.distribution_at("attributes", name, each).largest) for each in steps)
             for name in numbers
         },
-        {name: tuple(_rate(one, name, each) for each in steps) for name in names if name in one.categorical},
-        {name: float(blind[name]) for name in numbers if name in blind},
+        {name: float(baseline[name]) for name in numbers if name in baseline},
         leak.people.library,
     )
 
 
 def _floor(eta: float) -> float:
     return 1.0 / eta if eta > 0 else inf
-
-
-def _rate(information: Noised, name: str, factor: float) -> float:
-    try:
-        return float(success_rate(Policy().reached(information, "success_rate", name, factor)))
-    except UnansweredError:
-        # A warning has said of how many people, and why; the other rows are answered all the same.
-        return nan

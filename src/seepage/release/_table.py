@@ -88,9 +88,8 @@ def text_of_published(estimator: Model, certificate: Certificate, outcome: Seque
     last = last_step(estimator)
     named = certificate.published["parameters"]
     values = np.ravel(last.coef_)
-    if np.shape(np.atleast_2d(last.coef_))[0] > 1 or hasattr(last, "horizons_"):
-        several = "survival at horizons" if hasattr(last, "horizons_") else "several outcomes"
-        raise _no_place(f"A model with {several}")
+    if np.shape(np.atleast_2d(last.coef_))[0] > 1:
+        raise _no_place("A model with several outcomes")
     coefficients: dict[str, float | Mapping[str, float]] = {}
     is_cox = type(last).__name__ == "Cox"
     if len(named) > len(values) and not is_cox:
@@ -152,7 +151,7 @@ def _kind_of_cox(last: Model, outcome: Sequence[str]) -> dict[str, object]:
 
 
 def _terms(estimator: Model, named: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield what each coefficient is of: a column or a function of it, and the value of it for a level."""
+    """Yield what each coefficient is of: a column, and the value of it for a level."""
     steps = estimator[0] if isinstance(estimator, Pipeline) else None
     if not isinstance(steps, ColumnTransformer):
         size = int(np.size(last_step(estimator).coef_))
@@ -167,25 +166,12 @@ def _terms(estimator: Model, named: Sequence[str]) -> Iterator[tuple[str, str | 
             )
         elif part.startswith("numbers") and not hasattr(step, "steps") and not hasattr(step, "statistics_"):
             yield from ((name, None) for name in names)
-        elif part.startswith("bent"):
-            yield from ((_readable(name, [str(each) for each in columns]), None) for name in names)
         else:
             raise _no_place(f"The value that is filled in where {columns[0]!r} is missing")
 
 
 def _level(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _readable(name: str, columns: Sequence[str]) -> str:
-    """Return what R calls a function, a power or a product of columns."""
-    if len(columns) == 1 and name.startswith(f"{columns[0]}^") and name[len(columns[0]) + 1 :].isdigit():
-        return f"I({name})"
-    if len(columns) == 1 and name.endswith(f"({columns[0]})"):
-        return name
-    if len(columns) > 1 and name == " ".join(columns):
-        return ":".join(columns)
-    raise _no_place(f"The coefficient {name!r}")
 
 
 def _no_place(what: str) -> UnsupportedError:

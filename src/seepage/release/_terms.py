@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from seepage._decision import Decision
 from seepage._facts import Assumption
@@ -15,7 +14,7 @@ from seepage.release._policy import Policy
 class Terms:
     """On what terms a model is published; `publish` says what the fields are."""
 
-    noise_scale: float | GaussianNoise | Literal["calibrated"]
+    noise_scale: float | GaussianNoise
     accept: Policy | Mapping[str, object] | None
     sample_weight: Listed = None
     offset: Listed = None

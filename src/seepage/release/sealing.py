@@ -1,8 +1,5 @@
-"""What stands behind a sealed release: looking into files, naming keys, and the step before any noise is drawn."""
+"""The steps of a release before any noise is drawn, and its files."""
 
-from seepage._signing import called as called
-from seepage._signing import public_key_of as public_key_of
-from seepage._signing import secret_key as secret_key
 from seepage.release._certificate import amount_of as amount_of
 from seepage.release._names import read_names as read_names
 from seepage.release._publish import Ready as Ready

@@ -18,7 +18,7 @@ from seepage.leakage.types import Assurance
 from seepage.meaning import Target, Untargeted
 
 EditionName = Literal["internal", "publishable"]
-SCHEMA = "urn:seepage:report:5"
+SCHEMA = "urn:seepage:report:6"
 CREATED = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -101,14 +101,14 @@ class Floor:
         No guess by somebody who knows the prior (how values are spread over all people, or a Gaussian whose variance
         was stated) has a smaller root mean square error, in the mean over the prior, as far as the information is the
         same whatever the value is.
-    variance_left : Number or None
+    remaining_variance : Number or None
         The share of the prior variance that is left, rounded down.
     """
 
     share: Number
     floor: Number | None
     floor_with_prior: Number | None
-    variance_left: Number | None
+    remaining_variance: Number | None
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,12 @@ class NumberAttribute:
 
 @dataclass(frozen=True)
 class Rate:
-    """No attacker tells the true category from another more often at equal odds, for a share of people."""
+    """How often the best attacker tells a category from another at equal odds, for a share of people."""
 
     share: Number
     success_rate: Number
+    exact: bool
+    """Whether the model was refitted with everybody; otherwise the rate is approximate, and no bound."""
 
 
 @dataclass(frozen=True)
@@ -195,14 +197,6 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class Trials:
-    """With how many people, and how many values in all, the release was attacked before the page was written."""
-
-    people: Number
-    values: Number
-
-
-@dataclass(frozen=True)
 class Coefficient:
     """A published parameter, its standard error, and how many of these the noise on it is."""
 
@@ -214,10 +208,9 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Alternative:
-    """What other noises leave about whoever is seen best: floors of a number, or success rates about a category."""
+    """Floors of a number with other noises, about the most exposed person."""
 
     name: str
-    kind: Literal["error_floor", "success_rate"]
     values: tuple[Number | None, ...]
 
 
@@ -276,7 +269,7 @@ class Channel:
         Its name.
     unit : str or None
         Of a number.
-    floor, blind : Number or None
+    floor, baseline : Number or None
         Of a number: what no unbiased guess beats, and how far off a guess without the release is.
     success_rate : Number or None
         Of a category: no attacker tells it from another more often.
@@ -285,7 +278,7 @@ class Channel:
     attribute: str
     unit: str | None
     floor: Number | None
-    blind: Number | None
+    baseline: Number | None
     success_rate: Number | None
 
 
@@ -373,9 +366,6 @@ class Document:
         Groups of people in the internal edition.
     utility : Utility or None
         What the noise costs; None in the publishable edition, or where it is not known.
-    trials : Trials or None
-        How the release was attacked before the page was written; None in the internal edition, or where it could not
-        be.
     exposed : tuple of Person or None
         The most exposed people; None in the publishable edition, or where `silence` says why.
     decision : Decision or None
@@ -403,7 +393,6 @@ class Document:
     dfil: Extent | None
     groupings: tuple[Grouping, ...]
     utility: Utility | None
-    trials: Trials | None
     exposed: tuple[Person, ...] | None
     silence: Silence | None
     assumptions: tuple[Assumption, ...]

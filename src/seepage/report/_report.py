@@ -85,8 +85,8 @@ class Report:
             What was measured.
         edition : {"internal", "publishable"}
             The internal edition names the most exposed people by pseudonyms and is personal data itself. The
-            publishable one holds verdicts, policy, noise, assumptions and who decided. The release is attacked before
-            it is written, and there is none of a release that misses its policy.
+            publishable one holds verdicts, policy, noise, assumptions and who decided. There is none of
+            a release that misses its policy.
         policy : seepage.Policy or mapping, optional
             What the release must achieve, as `seepage.publish` takes it; the report starts with whether it does.
         groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
@@ -112,8 +112,7 @@ class Report:
         Raises
         ------
         PolicyError
-            When there is to be a publishable page of a release that misses a target, or on which an attack did better
-            than promised.
+            When there is to be a publishable page of a release that misses a target.
 
         Examples
         --------

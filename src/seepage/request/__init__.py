@@ -7,5 +7,4 @@ from seepage.request._decided import OutputVerdict as OutputVerdict
 from seepage.request._decided import Rule as Rule
 from seepage.request._decided import Stage as Stage
 from seepage.request._held import Figure as Figure
-from seepage.request._recorded import record as record
 from seepage.request._verdict import Verdict as Verdict

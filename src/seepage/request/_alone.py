@@ -7,18 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
+from seepage._near import several
 from seepage._where import equalities
+from seepage.attackers import SamplingInformation, SamplingLeakage
+from seepage.attackers.types import Known
 from seepage.errors import InputError, MinimizerError, SeepageError, UnsupportedError
-from seepage.others import OthersInformation, OthersLeakage
-from seepage.others.types import Known
-from seepage.request._decided import Mend, MissedTarget, OutputVerdict
-from seepage.request._given import HandedIn, UnreadFile
-from seepage.request._held import NOBODY, REGISTRY, Figure, HeldAttribute, held
+from seepage.inspection import Finding
+from seepage.request._decided import Mend, MissedTarget, OutputVerdict, worst
+from seepage.request._given import FOLDER, HandedIn, UnreadFile
+from seepage.request._held import COVARIATES, POPULATION, Figure, HeldAttribute, ToldByFilter, held
 from seepage.request._output import RequestOutput, output_of
 from seepage.request._people import RequestPeople
 from seepage.request._quantiles import rests_on, single_values
 from seepage.request._rules import answered
 from seepage.request._targets import Targets
+from seepage.request._text import upper
 
 # How much noise is tried, in standard errors of each coefficient.
 TRIED = (0.25, 0.5, 1.0, 2.0)
@@ -30,23 +33,35 @@ class Alone:
 
     name: str
     what: str
-    leak: OthersLeakage
+    leak: SamplingLeakage
     targets: Targets
     output: RequestOutput | None = None
     """What it was made from, if it can be measured anew."""
     file: str = ""
-    inside: tuple[str, ...] = ()
-    """What is said of people who are in its file as they are."""
+    inside: tuple[Finding, ...] = ()
+    """What was found in its file besides what it is said to be."""
+    not_checked: tuple[str, ...] = ()
+    """Cells and comments that were compared with nothing."""
 
-    def holding(self, inside: tuple[str, ...]) -> "Alone":
-        """Return it with what is said of people in its file."""
+    def holding(self, inside: tuple[Finding, ...]) -> "Alone":
+        """Return it with the findings in its file."""
         return replace(self, inside=inside)
 
     @cached_property
     def held(self) -> tuple[HeldAttribute, ...]:
         """What becomes of each attribute, before both attackers."""
+        information = self.leak.information
+        inside = np.ones(information.count, dtype=bool)
+        # A category of which the filter asks one value is known.
+        told = {
+            name: [ToldByFilter(information._column(name)[0][0], inside, False)]
+            for name in self.told
+            if name in information.categorical
+        }
         return tuple(
-            each for known in (NOBODY, REGISTRY) for each in held(before(self.leak, known), self.targets, known)
+            each
+            for known in (POPULATION, COVARIATES)
+            for each in held(before(self.leak, known), self.targets, known, told)
         )
 
     @property
@@ -62,6 +77,9 @@ class Alone:
     def verdict(self) -> OutputVerdict:
         """Hold it against the targets."""
         found = replace(self._verdict(), file=self.file).holding(self.inside)
+        if self.not_checked:
+            parts = f"Not checked: {several(self.not_checked)}. Read this yourself, or ask for the file without it."
+            found = replace(found, word=worst((found.word, "review")), reasons=(*found.reasons, parts))
         if self.targets.appetite is None:
             return found
         return found.held_to(answered(self.targets.appetite, self.leak, self.output))
@@ -73,11 +91,11 @@ class Alone:
         count = self.leak.information.count
         if findings:
             return OutputVerdict(self.name, self.what, "fail", True, count, figure, remark, findings)
-        unclaimed = self._unclaimed()
-        if not unclaimed:
+        not_assessed = self._unclaimed()
+        if not not_assessed:
             return OutputVerdict(self.name, self.what, "pass", True, count, figure, remark)
         mends = (Mend("digits", (self.name,)),) if self._digits_help() else ()
-        return OutputVerdict(self.name, self.what, "review", True, count, figure, (*unclaimed, *remark), (), mends)
+        return OutputVerdict(self.name, self.what, "review", True, count, figure, (*not_assessed, *remark), (), mends)
 
     def _findings(self) -> list[MissedTarget]:
         """Return whom it leaves without enough protection, those of one attribute and attacker together."""
@@ -99,7 +117,7 @@ class Alone:
         for amount in TRIED:
             try:
                 noised = self.output.noised(amount)
-                known = NOBODY if missed.attacker == "nobody" else REGISTRY
+                known = POPULATION if missed.attacker == "population" else COVARIATES
                 again = [
                     each
                     for each in held(before(noised, known), self.targets, known)
@@ -107,20 +125,20 @@ class Alone:
                 ]
             except SeepageError:
                 break
-            if again and not any(each.broken.any() or each.unclaimed.any() for each in again):
+            if again and not any(each.broken.any() or each.not_assessed.any() for each in again):
                 return (Mend("noise", (self.name,), amount),)
         return (Mend("none", (self.name,)),)
 
     def _unclaimed(self) -> tuple[str, ...]:
         """Return why something is not claimed, most often first, in words."""
-        silent = [each for each in self.held if each.unclaimed.any()]
+        silent = [each for each in self.held if each.not_assessed.any()]
         if not silent:
             return ()
         information = self.leak.information
         if words := information.silence():
             return (f"Nothing is claimed: {words}.",)
         reasons: Counter[str] = Counter()
-        for name, why in information.unclaimed().items():
+        for name, why in information.not_assessed().items():
             if any(each.attribute == name for each in silent):
                 reasons.update(str(each) for each in why if each)
         names = ", ".join(dict.fromkeys(each.attribute for each in silent))
@@ -136,7 +154,7 @@ class Alone:
         except SeepageError:
             return False
         again = Alone(self.name, self.what, rounded, self.targets)
-        return not any(each.broken.any() or each.unclaimed.any() for each in again.held)
+        return not any(each.broken.any() or each.not_assessed.any() for each in again.held)
 
 
 def looked_at(given: HandedIn | UnreadFile, people: RequestPeople, targets: Targets) -> Alone | OutputVerdict:
@@ -150,14 +168,23 @@ def looked_at(given: HandedIn | UnreadFile, people: RequestPeople, targets: Targ
     """
     if isinstance(given, UnreadFile):
         return OutputVerdict(
-            given.name, given.what, "review", False, reasons=(f"{_upper(given.reason)}.",), unread=True
+            given.name, given.what, "review", False, reasons=(f"{upper(given.reason)}.",), unread=given.what != FOLDER
         )
     try:
         singles = single_values(given.says)
         if singles:
             return _of_single_people(given, singles, people)
+        count = len(people.rows(given.says.get("where")))
+        if count < 3:
+            some = "1 person" if count == 1 else "2 people"
+            reason = (
+                f"It is about {some}: a mean, a sum or a count of so few gives their values away. Ask for more people."
+            )
+            return OutputVerdict(given.name, f"output about {some}", "fail", True, count, None, (reason,))
         output = output_of(given, people)
-        return Alone(output.name, output.what, output.measured(), targets, output)
+        leak = output.measured()
+        not_checked = (*output.not_checked(leak), *given.comments)
+        return Alone(output.name, output.what, leak, targets, output, not_checked=not_checked)
     except MinimizerError as reason:
         return OutputVerdict(
             given.name, "coefficients", "review", True, reasons=(f"They are not these people's: {reason}",)
@@ -184,9 +211,9 @@ def _of_single_people(given: HandedIn, singles: Sequence[str], people: RequestPe
     return OutputVerdict(given.name, what, "fail", True, len(rows), None, (reason,), (), ())
 
 
-def before(leak: OthersLeakage, known: Known) -> OthersInformation:
+def before(leak: SamplingLeakage, known: Known) -> SamplingInformation:
     """Return a measurement before an attacker."""
-    return leak.information if known == NOBODY else leak.against(known).information
+    return leak.information if known == POPULATION else leak.against(known).information
 
 
 def nearest(all_: Sequence[HeldAttribute]) -> Figure | None:
@@ -195,11 +222,7 @@ def nearest(all_: Sequence[HeldAttribute]) -> Figure | None:
     return max(found, key=lambda each: each.near, default=None)
 
 
-def ids_of(leak: OthersLeakage, people: np.ndarray) -> tuple[object, ...]:
+def ids_of(leak: SamplingLeakage, people: np.ndarray) -> tuple[object, ...]:
     """Return who some people are."""
     ids = leak.people.ids
     return tuple((people if ids is None else np.asarray(ids)[people]).tolist())
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -6,36 +6,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seepage._tables import Data
+from seepage.attackers import SamplingLeakage
 from seepage.errors import InputError
 from seepage.execution.storage import followed
-from seepage.inspection import Finder
-from seepage.ledger import Ledger
-from seepage.others import OthersLeakage
+from seepage.inspection import Finder, Finding
 from seepage.release import Policy
 from seepage.request._alone import Alone, looked_at
 from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import OutputVerdict, Stage
 from seepage.request._given import handed_in
 from seepage.request._people import RequestPeople
-from seepage.request._recorded import laid_out, near
 from seepage.request._targets import Targets
 from seepage.request._together import overlapping, stage
 from seepage.request._verdict import Verdict
 
 _EARLIER = " (earlier)"
-_WITH_EARLIER = "with what was let out before"
+_BEFORE = "what was let out before"
+_WITH_EARLIER = f"with {_BEFORE}"
 
 
 def check(
-    request: str | os.PathLike[str] | Mapping[str, OthersLeakage],
+    request: str | os.PathLike[str] | Mapping[str, SamplingLeakage],
     *,
     people: Data,
     ids: str = "id",
     policy: Policy | None = None,
-    earlier: str | os.PathLike[str] | Ledger | None = None,
+    earlier: Sequence[str | os.PathLike[str]] = (),
     risk_appetite: Mapping[str, Any] | str | os.PathLike[str] | None = None,
 ) -> Verdict:
     """Decide whether outputs about some people may be let out: each by itself, all together, and with earlier ones.
@@ -48,7 +45,7 @@ def check(
     request : path or mapping from name to Leakage
         A folder of outputs: model tables (TOML; CSV of R or Stata), models (skops), tables of means, counts and shares
         (CSV). Beside a CSV or skops file lies a TOML file with the same stem that says of what it is, by what, and for
-        whom. Or measurements: ``seepage.measure(..., ids=..., others_known=0)``.
+        whom. Or measurements: ``seepage.measure(..., ids=..., known_records=0)``.
     people : data frame or path
         Everybody whom the outputs are about, one row each, with all columns that they name.
     ids : str, default="id"
@@ -56,12 +53,9 @@ def check(
     policy : Policy, optional
         Targets for some columns. Without one, or for columns that it does not name: no guess nearer than half the
         column's standard deviation, and no category told more than 75% of the time.
-    earlier : path or Ledger, optional
-        A folder of outputs that were let out before; or a ledger in which they were recorded (`record`), of which those
-        are read that come near: they differ from an output of this request, or it from the union or the difference of
-        two of them or of one of them and another of this request, by fewer people than hide somebody; or cells of
-        tables and levels of categories do. What comes near and cannot be read again makes the request one that needs a
-        look.
+    earlier : sequence of paths, optional
+        Folders of earlier requests about the same people. Their outputs are compared with these and not judged by
+        themselves; one that cannot be read again makes the request one that needs a look.
     risk_appetite : mapping or path, optional
         That of ACRO: `acro.ACRO().config`, the config.json that it writes, or the YAML file that it reads. Each output
         is held against its `safe_threshold`, `safe_nk_n` and `safe_nk_k`, `safe_pratio_p` and `safe_dof_threshold` by
@@ -78,9 +72,9 @@ def check(
     >>> import pandas as pd, seepage
     >>> people = pd.DataFrame({"id": range(400), "age": [20 + i % 61 for i in range(400)]})
     >>> table = seepage.models.Aggregate(of=["age"], statistics=["mean"])
-    >>> one = seepage.measure(table.fit(people), people, ids="id", others_known=0)
+    >>> one = seepage.measure(table.fit(people), people, ids="id", known_records=0)
     >>> fewer = people.iloc[:-1]
-    >>> two = seepage.measure(table.fit(fewer), fewer, ids="id", others_known=0)
+    >>> two = seepage.measure(table.fit(fewer), fewer, ids="id", known_records=0)
     >>> seepage.request.check({"May": one}, people=people).word
     'pass'
     >>> verdict = seepage.request.check({"May": one, "June": two}, people=people)
@@ -91,9 +85,7 @@ def check(
     appetite = None if risk_appetite is None else RiskAppetite.of(risk_appetite)
     targets = Targets(everybody, policy, appetite)
     now = _now(request, everybody, targets)
-    if isinstance(earlier, Ledger):
-        now = {name: _without_forgotten(each, earlier) for name, each in now.items()}
-    before, silent = _before(earlier, now, everybody, targets)
+    before, silent = _before(earlier, everybody, targets)
     folder = None if isinstance(request, Mapping) else Path(request).resolve()
     outputs = tuple(each.verdict() if isinstance(each, Alone) else each for each in now.values())
     told = _told([*now.values(), *before.values()])
@@ -118,65 +110,38 @@ def check(
 
 
 def _before(
-    earlier: str | os.PathLike[str] | Ledger | None,
-    now: Mapping[str, Alone | OutputVerdict],
-    people: RequestPeople,
-    targets: Targets,
+    earlier: Sequence[str | os.PathLike[str]], people: RequestPeople, targets: Targets
 ) -> tuple[dict[str, Alone | OutputVerdict], tuple[str, ...]]:
-    """Return what was let out before, all of a folder or what comes near of a register; and what is not read of it."""
-    what = "what was let out before"
+    """Return the outputs of earlier requests, and a sentence on each that cannot be read."""
+    if isinstance(earlier, str) or not isinstance(earlier, Sequence):
+        raise InputError(f"earlier is {earlier!r}. List the folders of earlier requests: earlier=['may', 'june'].")
     found: dict[str, Alone | OutputVerdict] = {}
-    silent: list[str] = []
-    if earlier is None:
-        return found, ()
-    if isinstance(earlier, Ledger):
-        known = near(earlier, {name: each for name, each in now.items() if isinstance(each, Alone)})
-        with laid_out(known) as folders:
-            for recorded, folder in zip(known, folders, strict=True):
-                for name, one in _measured(folder, people, targets, what).items():
-                    # Several requests may have called theirs alike.
-                    called = f"{name}, entry {recorded.number}"
-                    found[called] = replace(one, name=called)
-                    if recorded.forgotten:
-                        some = "1 person" if recorded.forgotten == 1 else f"{recorded.forgotten:,} people"
-                        silent.append(
-                            f"{called}{_EARLIER} was about {some} more, forgotten since: what it says about them "
-                            "beside this request is not known."
-                        )
-    else:
-        found = _measured(Path(earlier), people, targets, what)
-    for name, one in found.items():
-        # A picture was looked at when it was let out; a table or a model can be the other half of a difference.
-        if isinstance(one, OutputVerdict) and not one.unread:
-            silent.append(f"{name}{_EARLIER} is not read with this request: {' '.join(one.reasons)}")
+    for folder in map(Path, earlier):
+        for name, one in _measured(folder, people, targets, _BEFORE).items():
+            # Several requests may have called theirs alike.
+            called = name if len(earlier) == 1 else f"{name}, {folder}"
+            found[called] = replace(one, name=called)
+    # A picture was looked at when it was let out; a table or a model can be the other half of a difference.
+    silent = [
+        f"{name}{_EARLIER} is not read with this request: {' '.join(one.reasons)}"
+        for name, one in found.items()
+        if isinstance(one, OutputVerdict) and not one.unread
+    ]
     return found, tuple(silent)
 
 
-def _without_forgotten(output: Alone | OutputVerdict, ledger: Ledger) -> Alone | OutputVerdict:
-    """Return an output, failed if it is about people who are forgotten."""
-    if not isinstance(output, Alone):
-        return output
-    count = int(ledger.forgotten(np.asarray(output.leak.people.ids)).sum())
-    if not count:
-        return output
-    some = "One of its people is" if count == 1 else f"{count:,} of its people are"
-    reason = f"{some} forgotten in the ledger, and must not be in any further output: leave them out."
-    alone = output.verdict()
-    return replace(alone, word="fail", reasons=(reason, *alone.reasons))
-
-
 def _now(
-    request: str | os.PathLike[str] | Mapping[str, OthersLeakage], people: RequestPeople, targets: Targets
+    request: str | os.PathLike[str] | Mapping[str, SamplingLeakage], people: RequestPeople, targets: Targets
 ) -> dict[str, Alone | OutputVerdict]:
     if not isinstance(request, Mapping):
         return _measured(Path(request), people, targets, "outputs")
     if not request:
         raise InputError("request is empty: give measurements by name, or the path of a folder of outputs.")
     for name, leak in request.items():
-        if not isinstance(leak, OthersLeakage):
+        if not isinstance(leak, SamplingLeakage):
             raise InputError(
                 f"{name!r} is {type(leak).__name__}, and a request is of measurements without noise: "
-                "seepage.measure(model, rows, ids=..., others_known=0)."
+                "seepage.measure(model, rows, ids=..., known_records=0)."
             )
     return {
         name: Alone(name, f"{len(leak.information.printed.names)} numbers", leak, targets)
@@ -200,12 +165,11 @@ def _measured(folder: Path, people: RequestPeople, targets: Targets, what: str) 
     return found
 
 
-def _inside(folder: Path, file: str, finder: Finder) -> tuple[str, ...]:
-    """Return what is said of people who are in a file, or in the one that describes it, besides what it should hold."""
+def _inside(folder: Path, file: str, finder: Finder) -> tuple[Finding, ...]:
+    """Return the findings in a file, and in the one that describes it."""
     beside = (folder / file).with_suffix(".toml")
     paths = [folder / file, *([beside] if beside.exists() and beside.name != file else [])]
-    findings = [finding for path in paths for finding in finder.inspected(path).findings]
-    return tuple(finding.sentence() for finding in findings if finding.word == "fail")
+    return tuple(finding for path in paths for finding in finder.inspected(path).findings)
 
 
 def _told(outputs: Sequence[Alone | OutputVerdict]) -> list[str]:

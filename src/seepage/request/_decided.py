@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from seepage.inspection import Finding
 from seepage.request._held import Figure
 
 Word = Literal["pass", "review", "fail"]
@@ -179,12 +180,14 @@ class OutputVerdict:
     rules: tuple[Rule, ...] = ()
     own: Word | None = None
 
-    def holding(self, inside: tuple[str, ...]) -> "OutputVerdict":
-        """Return the same of a file that holds people as they are: what it was not asked for fails it."""
-        if not inside:
+    def holding(self, inside: tuple[Finding, ...]) -> "OutputVerdict":
+        """Return the same with the findings in its file; one that is not checked needs a review already."""
+        found = [each for each in inside if self.checked or each.word == "fail"]
+        if not found:
             return self
-        reasons = (*inside, *self.reasons)
-        return replace(self, word="fail", checked=True, unread=False, reasons=reasons)
+        word = worst((self.word, *(each.word for each in found)))
+        reasons = (*(each.sentence() for each in found), *self.reasons)
+        return replace(self, word=word, checked=True, unread=False, reasons=reasons)
 
     def held_to(self, rules: tuple[Rule, ...]) -> "OutputVerdict":
         """Return the same beside the rules of a risk appetite."""

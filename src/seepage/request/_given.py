@@ -1,22 +1,28 @@
 """What lies in a folder that somebody asks to let out: outputs, and what is said of each beside it."""
 
-import tomllib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seepage._python import tomllib
 from seepage._toml import from_toml
 from seepage.errors import InputError
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".svg", ".pdf", ".eps", ".tif", ".tiff", ".gif", ".bmp")
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle", ".rds", ".rdata")
 _LOGS = (".log", ".txt", ".smcl", ".out", ".lst", ".md", ".html", ".ipynb", ".docx")
+FOLDER = "folder"
 _BESIDE = """\
 of = ["income"]
 by = ["sex"]
 statistics = ["mean", "count"]
 where = "age >= 65\""""
+# Texts of TOML, which may hold a hash, and comments.
+_TEXT_OR_COMMENT = re.compile(
+    r'"""(?:\\.|.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,8 @@ class HandedIn:
     path: Path
     says: Mapping[str, Any] = field(default_factory=dict)
     """What the TOML file says, or the one beside it."""
+    comments: tuple[str, ...] = ()
+    """The lines of this TOML file that have a comment."""
 
     @property
     def file(self) -> str:
@@ -58,28 +66,38 @@ def handed_in(folder: Path) -> Iterator[HandedIn | UnreadFile]:
     """
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}: a request is a folder of the outputs that are asked for.")
-    files = sorted(each for each in folder.iterdir() if each.is_file() and not each.name.startswith("."))
-    if not files:
+    files = sorted(folder.iterdir())
+    if not any(each.is_file() and not each.name.startswith(".") for each in files):
         raise InputError(f"{folder} holds no file: a request is a folder of the outputs that are asked for.")
-    described = {each.stem for each in files if each.suffix.lower() in (".csv", ".skops")}
+    described = {
+        each.with_suffix(".toml") for each in files if each.suffix.lower() in (".csv", ".skops") and each.is_file()
+    }
     for path in files:
         suffix = path.suffix.lower()
-        if suffix == ".toml":
-            if path.stem not in described:
-                yield HandedIn(path.stem, path, _said(path))
+        if not path.is_file():
+            yield UnreadFile(
+                path.name, FOLDER, "ask for its files in the folder of the request, where they are checked"
+            )
+        elif suffix == ".toml":
+            if path not in described:
+                yield HandedIn(path.stem, path, *_said(path))
         elif suffix in (".csv", ".skops"):
             beside = path.with_suffix(".toml")
             if beside.exists():
-                yield HandedIn(path.stem, path, _said(beside))
+                yield HandedIn(path.stem, path, *_said(beside))
             else:
                 yield UnreadFile(path.name, "a file that nothing describes", _undescribed(path))
         else:
             yield UnreadFile(path.name, *_tool(suffix))
 
 
-def _said(path: Path) -> dict[str, Any]:
+def _said(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the content of a TOML file, and its lines with a comment."""
     try:
-        return from_toml(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        comments = [each for each in _TEXT_OR_COMMENT.finditer(text) if each[0].startswith("#")]
+        lines = [text.count("\n", 0, each.start()) + 1 for each in comments]
+        return from_toml(text), tuple(f"the comment in line {line} of {path.name}" for line in lines)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
         raise InputError(f"{path} is not TOML: {reason}. Beside a table it looks like this:\n\n{_BESIDE}") from None
     except OSError as reason:

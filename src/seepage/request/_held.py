@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.attackers import SamplingInformation
+from seepage.attackers.types import Known
 from seepage.errors import UnansweredError
 from seepage.meaning import success_rate
-from seepage.others import OthersInformation
-from seepage.others.types import Known
 from seepage.request._targets import Kind, Targets
 
-NOBODY: Known = 0
-REGISTRY: Known = "covariates"
+POPULATION: Known = 0
+COVARIATES: Known = "covariates"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Figure:
         The error that is left, or how often a category is told.
     target : float
         The least error, or the largest rate, that is let out.
-    attacker : "nobody" or "covariates"
+    attacker : "population" or "covariates"
         Whether nobody's record is known, or everybody's covariates.
     """
 
@@ -56,7 +56,7 @@ class Figure:
 
     def sentence(self) -> str:
         """Say it."""
-        knows = " by somebody who has everybody's covariates" if self.attacker == REGISTRY else ""
+        knows = " by somebody who has everybody's covariates" if self.attacker == COVARIATES else ""
         least, most = f"at least ±{_short(self.target)} is asked", f"at most {_share(self.target)} is allowed"
         if self.kind == "error_floor":
             if self.value == 0:
@@ -94,7 +94,7 @@ class HeldAttribute:
         return np.zeros(len(found), dtype=bool) if found.mean() <= self.spared else np.asarray(found)
 
     @property
-    def unclaimed(self) -> NDArray[np.bool_]:
+    def not_assessed(self) -> NDArray[np.bool_]:
         """Of whom nothing is claimed."""
         return np.isnan(self.values)
 
@@ -109,7 +109,7 @@ class HeldAttribute:
 
 
 def held(
-    information: OthersInformation,
+    information: SamplingInformation,
     targets: Targets,
     known: Known,
     told: Mapping[str, Sequence[ToldByFilter]] = MappingProxyType({}),
@@ -118,14 +118,14 @@ def held(
 
     Parameters
     ----------
-    information : OthersInformation
+    information : SamplingInformation
         Before this attacker.
     targets : Targets
     known : 0 or "covariates"
         Of whom everybody's covariates are known is asked for the outcome alone.
     told : mapping from attribute to what filters tell of it
     """
-    names = [name for name in information.attribute_names if known == NOBODY or name in information.outcome]
+    names = [name for name in information.attribute_names if known == POPULATION or name in information.outcome]
     for name in names:
         category = name in information.categorical
         target = targets.of(name, category=category)
@@ -140,7 +140,9 @@ def held(
         except UnansweredError:
             continue
         kind: Kind = "success_rate" if category else "error_floor"
-        yield HeldAttribute(name, kind, target, "nobody" if known == NOBODY else str(known), values, targets.spared)
+        yield HeldAttribute(
+            name, kind, target, "population" if known == POPULATION else str(known), values, targets.spared
+        )
 
 
 def _errors(eta: Array, told: Sequence[ToldByFilter]) -> Array:
@@ -151,7 +153,7 @@ def _errors(eta: Array, told: Sequence[ToldByFilter]) -> Array:
     return found
 
 
-def _rates(information: OthersInformation, name: str, told: Sequence[ToldByFilter]) -> Array:
+def _rates(information: SamplingInformation, name: str, told: Sequence[ToldByFilter]) -> Array:
     found = information.distances(name, None)
     for each in told:
         # What cannot be otherwise, given who is in which output, is not left to tell.

@@ -1,6 +1,7 @@
 """Outputs that can be measured: regressions, models and tables of the people of a request."""
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
@@ -13,10 +14,12 @@ from numpy.typing import NDArray
 from seepage._near import did_you_mean, several
 from seepage._noise import GaussianNoise
 from seepage._tables import Array, Frame, Table
-from seepage.aggregates import Aggregate, KaplanMeier
+from seepage.aggregates import STATISTICS, WORDS, Aggregate, KaplanMeier
+from seepage.attackers import SamplingLeakage
 from seepage.errors import InputError
 from seepage.linear import ModelTable, measure
-from seepage.others import OthersLeakage
+from seepage.linear.written import PrintedModel, read_printed
+from seepage.request._cells import not_compared
 from seepage.request._given import HandedIn
 from seepage.request._people import RequestPeople
 
@@ -25,8 +28,8 @@ _OF_A_CURVE = ("duration", "event", "times")
 _WHERE = "where"
 # What a file of a model holds.
 _ALL_DIGITS = "16 significant"
-# A printed number may be rounded, and was computed by another program.
-_ROUNDED, _OTHER_PROGRAM = 0.5001, 1e-6
+# A printed number may be rounded, and was computed by another program; standard errors by one that stops iterating.
+_ROUNDED, _OTHER_PROGRAM, _ITERATED = 0.5001, 1e-12, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,31 @@ class RequestOutput:
     remark: str = ""
     where: str | None = None
     """For whom it is."""
+    unread: tuple[str, ...] = ()
+    """The cells of a table that were compared with nothing."""
+    printed: PrintedModel | None = None
+    """The cells of a regression."""
+
+    def not_checked(self, leak: SamplingLeakage) -> tuple[str, ...]:
+        """Return the cells of its file that were compared with nothing."""
+        if self.printed is None:
+            return self.unread
+        known = leak.information.printed
+        fitted = dict(zip(known.names, known.values.tolist(), strict=True))
+        pairs = [
+            np.array([value, error])
+            for name, value in fitted.items()
+            if (error := fitted.get(f"standard error of {name}")) is not None
+        ]
+        compared = set(self.printed.read)
+        for cell, texts in self.printed.errors.items():
+            written = [_parsed(text) for text in texts]
+            # With more decimals than the coefficients a standard error is not what was measured.
+            if written[1][1] <= (self.model.decimals or 0) and any(
+                not _missed(written, pair, _ITERATED) for pair in pairs
+            ):
+                compared.add(cell)
+        return not_compared(self.printed.rows, compared, min(i for i, _ in compared))
 
     @property
     def takes_noise(self) -> bool:
@@ -65,7 +93,7 @@ class RequestOutput:
         """Its people."""
         return self.people.frame(self.rows)
 
-    def measured(self, *, rounded: bool = False) -> OthersLeakage:
+    def measured(self, *, rounded: bool = False) -> SamplingLeakage:
         """Return what it gives away without noise, to somebody who knows nobody's record.
 
         Parameters
@@ -86,24 +114,26 @@ class RequestOutput:
                 Table.of(self.frame, features).native,
                 table.column(self.outcome),
                 ids=table.column(self.people.ids),
-                others_known=0,
+                known_records=0,
                 digits=digits,
             )
         else:
-            found = measure(self.model, self.frame, ids=self.people.ids, others_known=0, digits=digits)
-        assert isinstance(found, OthersLeakage)
+            # A table filters by itself.
+            frame = self.frame if self.takes_noise else self.people.table.native
+            found = measure(self.model, frame, ids=self.people.ids, known_records=0, digits=digits)
+        assert isinstance(found, SamplingLeakage)
         return found
 
-    def noised(self, standard_errors: float) -> OthersLeakage:
+    def noised(self, standard_errors: float) -> SamplingLeakage:
         """Return what its coefficients give away with so much noise on each."""
-        known = measure(self.model, self.frame, ids=self.people.ids, others_known=0, published=["coefficients"])
-        assert isinstance(known, OthersLeakage)
+        known = measure(self.model, self.frame, ids=self.people.ids, known_records=0, published=["coefficients"])
+        assert isinstance(known, SamplingLeakage)
         spread: Array = known.information.printed.sampling[~known.information.printed.whole]
         noise = GaussianNoise(covariance=np.diag((standard_errors * spread) ** 2))
         found = measure(
-            self.model, self.frame, ids=self.people.ids, others_known=0, published=["coefficients"], noise_scale=noise
+            self.model, self.frame, ids=self.people.ids, known_records=0, published=["coefficients"], noise_scale=noise
         )
-        assert isinstance(found, OthersLeakage)
+        assert isinstance(found, SamplingLeakage)
         return found
 
 
@@ -130,7 +160,7 @@ def output_of(given: HandedIn, people: RequestPeople) -> RequestOutput:
 def _regression(
     given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]
 ) -> RequestOutput:
-    known = [each.name for each in fields(ModelTable)]
+    known, printed = [each.name for each in fields(ModelTable)], None
     _check_keys(given, says, known)
     if given.path.suffix.lower() == ".csv":
         beside = dict(says)
@@ -140,6 +170,7 @@ def _regression(
             of = {name: getattr(read, name) for name in ("outcome", "time", "status", "strata", "offset")}
             beside = {name: value for name, value in of.items() if value} | beside
         model = ModelTable.read(given.path, **beside)
+        printed = read_printed(given.path, given.path.read_text(encoding="utf-8-sig"))
     elif "family" not in says:
         raise InputError(
             f"{given.path.name} has no family, and no statistics either: it says of what a regression is (family, "
@@ -148,7 +179,7 @@ def _regression(
     else:
         model = ModelTable(**says)
     what = f"{model.family} regression of {' and '.join(map(str, model.roles.outcome))}"
-    return RequestOutput(given.name, what, people, rows, model)
+    return RequestOutput(given.name, what, people, rows, model, printed=printed)
 
 
 def _skops(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> RequestOutput:
@@ -167,8 +198,10 @@ def _skops(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows
 def _table(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> RequestOutput:
     curve = any(key in says for key in _OF_A_CURVE)
     _check_keys(given, says, (*_OF_A_CURVE, "by") if curve else _OF_A_TABLE)
-    table = KaplanMeier(**says) if curve else Aggregate(**says)
-    table.fit(people.frame(rows))
+    # The filter is the table's: the levels of a column are those of everybody.
+    where = given.says.get(_WHERE)
+    table = KaplanMeier(**says, where=where) if curve else Aggregate(**says, where=where)
+    table.fit(people.table.native)
     by = f" by {' and '.join(says['by'])}" if says.get("by") else ""
     what = f"survival of {says.get('event')}{by}" if curve else f"table of {_named(says)}{by}"
     if given.path.suffix.lower() != ".csv":
@@ -176,8 +209,8 @@ def _table(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows
         return RequestOutput(given.name, what, people, rows, table, remark=remark)
     # A curve has a row for each time.
     rows_by = (*says.get("by", ()), *(("time",) if curve else ()))
-    digits = _compared(given, Table.of(table.frame_), rows_by)
-    return RequestOutput(given.name, what, people, rows, table, digits=digits)
+    digits, unread = _compared(given, Table.of(table.frame_), rows_by)
+    return RequestOutput(given.name, what, people, rows, table, digits=digits, unread=unread)
 
 
 def _named(says: Mapping[str, Any]) -> str:
@@ -195,8 +228,8 @@ def _check_keys(given: HandedIn, says: Mapping[str, Any], known: Sequence[str]) 
             )
 
 
-def _compared(given: HandedIn, made: Table, by: tuple[str, ...]) -> int:
-    """Hold a printed table against the one that the people make, and return how many decimals it has.
+def _compared(given: HandedIn, made: Table, by: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """Hold a printed table against the one that the people make; return how many decimals it has, and other cells.
 
     Cells are found by their values of `by`, columns by their names; where these are others, by what is in them: whoever
     prints a table names its columns, and puts them in order, as they like.
@@ -225,26 +258,38 @@ def _compared(given: HandedIn, made: Table, by: tuple[str, ...]) -> int:
     if len(set(keys)) < len(places):
         left = next(key for key in places if key not in keys)
         raise _another(given, f"it has no cell {', '.join(left)}, in which somebody is")
-    cells = [places[key] for key in keys]
-    true = {name: np.asarray(made.column(name), dtype=np.float64)[cells] for name in names}
+    order = [places[key] for key in keys]
+    true = {name: np.asarray(made.column(name), dtype=np.float64)[order] for name in names}
     written = {at: [_number(given, row[at].strip(), heads[at]) for row in body] for at in columns}
     if any(name not in heads for name in names):
-        order = _order([_missed(written[at], true[name]) for at in columns] for name in names)
-        columns = [columns[i] for i in order]
+        columns = [columns[i] for i in _order([_missed(written[at], true[name]) for at in columns] for name in names)]
     for name, at in zip(names, columns, strict=True):
         for i in _missed(written[at], true[name]):
             cell = f" of {', '.join(keys[i])}" if keys[i] else ""
             raise _another(
                 given, f"{heads[at]}{cell} is {body[i][at].strip()} in it, and {true[name][i]:.6g} of these people"
             )
-    return max((decimals for column in written.values() for _, decimals in column), default=0)
+    digits = max((decimals for column in written.values() for _, decimals in column), default=0)
+    compared = [*columns, *(heads.index(name) for name in by)]
+    compared += [at for at, head in enumerate(heads) if not head and _is_row_numbers([row[at] for row in body])]
+    known = _words(" ".join((*made.names, *STATISTICS, *WORDS)))
+    cells = {(0, at) for at in compared if _words(heads[at]) <= known}
+    return digits, not_compared(rows, cells | {(i, at) for i in range(1, len(rows)) for at in compared})
 
 
-def _missed(written: Sequence[tuple[float, int]], true: Array) -> list[int]:
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.lower()))
+
+
+def _is_row_numbers(cells: Sequence[str]) -> bool:
+    return any(list(cells) == [str(i + first) for i in range(len(cells))] for first in (0, 1))
+
+
+def _missed(written: Sequence[tuple[float, int]], true: Array, near_enough: float = _OTHER_PROGRAM) -> list[int]:
     """Return the places at which a column is not what it should be, to the digits that it has."""
     found = []
     for i, ((value, decimals), each) in enumerate(zip(written, true.tolist(), strict=True)):
-        near = _ROUNDED * 10.0**-decimals + _OTHER_PROGRAM * abs(each)
+        near = _ROUNDED * 10.0**-decimals + near_enough * abs(each)
         if not (abs(value - each) <= near or (isnan(value) and isnan(each))):
             found.append(i)
     return found
@@ -275,11 +320,16 @@ def _columns(given: HandedIn, heads: Sequence[str], names: Sequence[str], by: Se
 
 def _number(given: HandedIn, text: str, head: str) -> tuple[float, int]:
     try:
-        found = Decimal(text)
+        return _parsed(text)
     except InvalidOperation:
         raise InputError(
             f"{given.path.name} holds {text!r} in {head!r}, which is no number: print each number, with a point."
         ) from None
+
+
+def _parsed(text: str) -> tuple[float, int]:
+    """Return a number and its decimals."""
+    found = Decimal(text)
     exponent = found.as_tuple().exponent
     return float(found), max(-exponent, 0) if isinstance(exponent, int) else 0
 
@@ -288,7 +338,7 @@ def _plain(value: object) -> str:
     """Return a value of a cell as it is written."""
     text = str(value).strip()
     try:
-        return f"{float(text):g}"
+        return f"{float(text):.15g}"
     except ValueError:
         return text
 

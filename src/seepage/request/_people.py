@@ -1,5 +1,6 @@
 """The people whom a request is about: one table, read once."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._near import did_you_mean, several
-from seepage._tables import Array, Column, Data, Frame, Table, read_frame
-from seepage._where import kept
+from seepage._tables import Array, Data, Frame, Table, read_frame
+from seepage._where import holds, kept
 from seepage.errors import InputError
 
 
@@ -40,16 +41,15 @@ class RequestPeople:
         return len(self.table)
 
     def rows(self, where: str | None) -> NDArray[np.intp]:
-        """Return the places of those whom a filter keeps."""
+        """Return the places of those whom a filter keeps; refuse a value that nobody has, which may be any text."""
+        for part in re.split(r"\s+(?:and|or)\s+", where or "", flags=re.IGNORECASE):
+            if re.search("[!=]=", part) and not holds(part.replace("!=", "=="), self.table).any():
+                raise InputError(f"where holds {part!r}, and nobody in the data has this value: leave it out.")
         return kept(where, self.table)
 
     def frame(self, rows: NDArray[np.intp]) -> Frame:
         """Return some of them."""
         return self.table.native if len(rows) == len(self.table) else self.table.picked(rows)
-
-    def column(self, name: str) -> Column:
-        """Return a column of all of them."""
-        return self.table.column(name)
 
     @cached_property
     def deviations(self) -> dict[str, float]:

@@ -12,18 +12,12 @@ from seepage.errors import InputError
 from seepage.request._people import RequestPeople
 
 _SHARES: dict[str, tuple[float, ...]] = {
-    "median": (0.5,),
-    "min": (0.0,),
-    "minimum": (0.0,),
-    "max": (1.0,),
-    "maximum": (1.0,),
+    **dict.fromkeys(("median", "mode"), (0.5,)),
+    **dict.fromkeys(("min", "minimum"), (0.0,)),
+    **dict.fromkeys(("max", "maximum"), (1.0,)),
     "range": (0.0, 1.0),
     "iqr": (0.25, 0.75),
-    "quantile": (0.25, 0.5, 0.75),
-    "quantiles": (0.25, 0.5, 0.75),
-    "quartiles": (0.25, 0.5, 0.75),
-    "percentile": (0.25, 0.5, 0.75),
-    "mode": (0.5,),
+    **dict.fromkeys(("quantile", "quantiles", "quartiles", "percentile"), (0.25, 0.5, 0.75)),
 }
 _PERCENTILE = re.compile(r"[pq](\d{1,2})", re.IGNORECASE)
 
@@ -50,11 +44,11 @@ def rests_on(says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.in
             raise InputError(f"There is no column {name!r}, of which a table is.")
     cells = np.zeros(len(rows), dtype=np.intp)
     for name in says.get("by", ()):
-        place = np.unique(people.column(name)[rows], return_inverse=True)[1]
+        place = np.unique(people.table.column(name)[rows], return_inverse=True)[1]
         cells = np.unique(cells * (len(rows) + 1) + place, return_inverse=True)[1]
     fewest = len(rows)
     for name in says.get("of", ()):
-        column = np.asarray(people.column(name)[rows], dtype=np.float64)
+        column = np.asarray(people.table.column(name)[rows], dtype=np.float64)
         for cell in range(int(cells.max()) + 1):
             values = np.sort(column[(cells == cell) & ~np.isnan(column)])
             if len(values):

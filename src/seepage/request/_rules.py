@@ -7,19 +7,19 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, Table
 from seepage.aggregates import Aggregate, KaplanMeier
-from seepage.others import OthersLeakage
+from seepage.attackers import SamplingLeakage
 from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import Rule, Word
 from seepage.request._output import RequestOutput
 
 
-def answered(appetite: RiskAppetite, leak: OthersLeakage, output: RequestOutput | None) -> tuple[Rule, ...]:
+def answered(appetite: RiskAppetite, leak: SamplingLeakage, output: RequestOutput | None) -> tuple[Rule, ...]:
     """Return whether an output keeps each limit that is about outputs of its kind.
 
     Parameters
     ----------
     appetite : RiskAppetite
-    leak : OthersLeakage
+    leak : SamplingLeakage
         What was measured of it.
     output : Output or None
         What it was made from; None if it came as a measurement.

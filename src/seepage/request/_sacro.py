@@ -10,7 +10,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -111,7 +111,7 @@ def write_folder(place: Path, verdict: Decided, twins: Twins) -> None:
     if not place.parent.is_dir():
         raise InputError(f"There is no folder {str(place.parent)!r} to make {place.name!r} in.")
     handed = _handed(verdict, twins, blocked=())
-    timestamp = datetime.now(UTC).isoformat(timespec="seconds")
+    timestamp = datetime.now(timezone.utc).isoformat(timespec="seconds")
     results = {
         "version": _version(),
         "tool": {"@type": "SoftwareApplication", "name": "seepage", "version": __version__},
@@ -193,6 +193,8 @@ def _file(
     if verdict.folder is None or not each.file:
         return None
     path = verdict.folder / each.file
+    if path.is_dir():
+        return f"{each.file} is a folder, which is not copied."
     if path.suffix.lower() in blocked:
         return f"{each.file} is not copied: this session blocks {path.suffix} files."
     try:

@@ -1,8 +1,10 @@
 """What must hold of every output: a policy, and where it says nothing, a rule for all columns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from seepage._near import did_you_mean, several
 from seepage.errors import InputError
 from seepage.release import Policy
 from seepage.request._appetite import RiskAppetite
@@ -28,6 +30,13 @@ class Targets:
                 "The policy has a target for eta, which is not held against outputs without noise: set error_floor and "
                 "success_rate of columns instead."
             )
+        columns = self.people.table.names
+        for name in () if self.policy is None else (*self.policy.error_floor, *self.policy.success_rate):
+            if name not in columns:
+                raise InputError(
+                    f"The policy has a target for {name!r}, which is no column of the people. "
+                    f"{did_you_mean(name, columns)}Their columns are: {several(columns)}."
+                )
 
     @property
     def spared(self) -> float:
@@ -36,11 +45,17 @@ class Targets:
 
     def of(self, attribute: str, *, category: bool) -> float | None:
         """Return what must hold of an attribute: a rate that is not passed, or an error that is; None if nothing."""
-        policy = self.policy
-        named = {} if policy is None else dict(policy.success_rate if category else policy.error_floor)
-        if attribute in named:
-            return float(named[attribute])
-        if policy is not None and policy.unnamed == "public":
+        policy = self.policy or Policy()
+        wanted, other = ("success_rate", "error_floor") if category else ("error_floor", "success_rate")
+        targets: Mapping[str, float] = getattr(policy, wanted)
+        if attribute in targets:
+            return float(targets[attribute])
+        if attribute in getattr(policy, other):
+            kind = "category" if category else "number"
+            raise InputError(
+                f"The policy sets {other} for {attribute!r}, which is a {kind} in this request: set {wanted} for it."
+            )
+        if policy.other_attributes == "public":
             return None
         if category:
             return THREE_QUARTERS
@@ -65,6 +80,6 @@ class Targets:
             return f"No {'policy was' if self.appetite is None else 'targets were'} given: {rule}."
         count = len(self.policy.error_floor) + len(self.policy.success_rate)
         named = f"{count} target{'' if count == 1 else 's'} of the policy"
-        if self.policy.unnamed == "public":
+        if self.policy.other_attributes == "public":
             return f"{named}; all other columns are public by its word."
         return f"{named}; of all other columns {rule}."

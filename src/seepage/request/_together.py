@@ -8,12 +8,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage.attackers import SamplingLeakage, SeveralLeakage, several
+from seepage.attackers.types import Known
 from seepage.errors import SeepageError
-from seepage.others import OthersLeakage, SeveralLeakage, several
-from seepage.others.types import Known
 from seepage.request._alone import TRIED, Alone, ids_of
 from seepage.request._decided import Mend, MissedTarget, Stage, Word
-from seepage.request._held import NOBODY, REGISTRY, Figure, HeldAttribute, ToldByFilter, held
+from seepage.request._held import COVARIATES, POPULATION, Figure, HeldAttribute, ToldByFilter, held
 
 # Pairs that are tried for a finding, those with the fewest people between them first.
 _PAIRS = 6
@@ -31,8 +31,8 @@ class Together:
         """What they give away together."""
         return several({name: self._before(each.leak) for name, each in self.alone.items()})
 
-    def _before(self, leak: OthersLeakage) -> OthersLeakage:
-        return leak if self.known == NOBODY else leak.against(self.known)
+    def _before(self, leak: SamplingLeakage) -> SamplingLeakage:
+        return leak if self.known == POPULATION else leak.against(self.known)
 
     @cached_property
     def held(self) -> tuple[HeldAttribute, ...]:
@@ -71,7 +71,7 @@ class Together:
         return {name: whom for name, whom in found.items() if whom.any()}
 
     @property
-    def unclaimed(self) -> tuple[str, ...]:
+    def not_assessed(self) -> tuple[str, ...]:
         """The attributes of which nothing is claimed of somebody, and of each output alone something is."""
         stack, found = self.leak.information.stack, []
         for each in self.held:
@@ -81,9 +81,9 @@ class Together:
             for output, one in zip(stack.outputs, self.alone.values(), strict=True):
                 for own in one.held:
                     if (own.attribute, own.attacker) == (each.attribute, each.attacker):
-                        claimed |= output.spread(~own.unclaimed)
-                        silent |= output.spread(own.unclaimed)
-            if (each.unclaimed & claimed & ~silent).any():
+                        claimed |= output.spread(~own.not_assessed)
+                        silent |= output.spread(own.not_assessed)
+            if (each.not_assessed & claimed & ~silent).any():
                 found.append(each.attribute)
         return tuple(found)
 
@@ -123,7 +123,7 @@ class Together:
         """Return whether the same people's attributes are claimed to be protected."""
         whom = np.isin(np.asarray(self.leak.people.ids), np.array(finding.people))
         asked = [each for each in self.held if each.attribute in finding.attributes]
-        return bool(asked) and not any(((each.broken | each.unclaimed) & whom).any() for each in asked)
+        return bool(asked) and not any(((each.broken | each.not_assessed) & whom).any() for each in asked)
 
 
 def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent: Sequence[str] = ()) -> Stage:
@@ -141,7 +141,7 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent:
     """
     findings: list[MissedTarget] = []
     reasons = [*silent]
-    unclaimed: dict[str, None] = {}
+    not_assessed: dict[str, None] = {}
     patterns: tuple[tuple[tuple[str, ...], int], ...] = ()
     for known, names in _readings(alone):
         all_ = Together({each: alone[each] for each in names}, known)
@@ -150,7 +150,7 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent:
         except SeepageError as reason:
             reasons.append(f"{_named(names)} are not read together: {reason}")
             continue
-        if known == NOBODY:
+        if known == POPULATION:
             patterns = tuple(
                 (tuple(names[i] for i in each.outputs), len(each)) for each in all_.leak.information.patterns.all
             )
@@ -158,9 +158,9 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent:
         found = [each for each in all_.findings() if not any(_holds(other, each) for other in findings)]
         if found:
             findings += _mended(all_, found, set(earlier))
-        unclaimed |= dict.fromkeys(all_.unclaimed)
-    if unclaimed:
-        some = ", ".join(unclaimed)
+        not_assessed |= dict.fromkeys(all_.not_assessed)
+    if not_assessed:
+        some = ", ".join(not_assessed)
         reasons.append(f"Together nothing is claimed of some people's {some}, though each output claims it.")
     word: Word = "fail" if findings else "review" if reasons else "pass"
     return Stage(name, word, tuple(alone), tuple(findings), tuple(reasons), patterns)
@@ -168,14 +168,14 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent:
 
 def _readings(alone: Mapping[str, Alone]) -> Iterable[tuple[Known, list[str]]]:
     """Yield who reads which outputs together: all of them, and those of one outcome."""
-    yield NOBODY, list(alone)
+    yield POPULATION, list(alone)
     outcomes: dict[tuple[str, ...], list[str]] = {}
     for name, each in alone.items():
-        if any(one.attacker == _called(REGISTRY) for one in each.held):
+        if any(one.attacker == _called(COVARIATES) for one in each.held):
             outcomes.setdefault(each.outcome, []).append(name)
     for names in outcomes.values():
         if len(names) > 1 and _overlap([alone[name] for name in names]):
-            yield REGISTRY, names
+            yield COVARIATES, names
 
 
 def _overlap(outputs: Sequence[Alone]) -> bool:
@@ -274,4 +274,4 @@ def _named(outputs: Sequence[str]) -> str:
 
 
 def _called(known: Known) -> str:
-    return "nobody" if known == NOBODY else str(known)
+    return "population" if known == POPULATION else str(known)

@@ -120,7 +120,7 @@ class Verdict(Decided):
         >>> import pandas as pd, seepage, tempfile, pathlib
         >>> people = pd.DataFrame({"id": range(400), "age": [20 + i % 61 for i in range(400)]})
         >>> table = seepage.models.Aggregate(of=["age"], statistics=["mean"])
-        >>> may = seepage.measure(table.fit(people), people, ids="id", others_known=0)
+        >>> may = seepage.measure(table.fit(people), people, ids="id", known_records=0)
         >>> folder = pathlib.Path(tempfile.mkdtemp()) / "for the viewer"
         >>> seepage.request.check({"May": may}, people=people).to_sacro(folder)
         >>> sorted(each.name for each in folder.iterdir())[:3]

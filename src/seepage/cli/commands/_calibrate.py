@@ -1,11 +1,11 @@
 """`seepage calibrate`."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seepage._python import StrEnum
 from seepage.cli.commands import _options as options
 from seepage.cli.terminal import Amount
 
@@ -64,17 +64,10 @@ def calibrate(asked: _Calibrate) -> None:
 
     from seepage.cli.input import PolicyFile
     from seepage.cli.terminal import Waiting, screen, shortened, show_people
-    from seepage.errors import InputError
 
     asked.check()
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
-        if file is not None and file.policy.ranges:
-            raise InputError(
-                f"The policy {asked.policy} states ranges for {', '.join(file.policy.ranges)}, and noise is calibrated "
-                "for the values that people have. Within ranges seepage publish finds the scale itself: leave --noise "
-                "out there. Or leave [range] out of the policy."
-            )
         question = asked.measured(waiting, stream=asked.stream)
         leak = question.measured(Amount(1.0))
         table = _choices(leak) if file is None else None
@@ -93,7 +86,7 @@ def calibrate(asked: _Calibrate) -> None:
     console.print(Text(f"{amount.words(digits)} meets:"))
     for sentence in file.policy.sentences():
         console.print(Text(f"- {sentence}"))
-    if left := file.policy.untargeted(leak).sentence(shortened):
+    if left := file.policy.attributes_without_target(leak).sentence(shortened):
         console.print(Text(left))
     show_people(console, asked.ids)
     if asked.exact:

@@ -15,12 +15,6 @@ def certify(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help=ARGUMENTS["certificate"], show_default=False)
     ],
-    signer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The public key of whoever should have signed.", rich_help_panel=options.MEASURED
-        ),
-    ] = None,
     ledger: Annotated[
         str | None,
         options.option(
@@ -54,7 +48,7 @@ def certify(
     if (ledger is None) != (ledger_key is None):
         raise typer.BadParameter("a ledger is opened with its key: name both.", param_hint="--ledger, --ledger-key")
     books = None if ledger is None or ledger_key is None else Ledger(ledger, key=ledger_key.read_bytes())
-    found = compared(file, certificate, signer=signer, ledger=books)
+    found = compared(file, certificate, ledger=books)
     if not quiet:
         console = screen()
         verdict = "File and certificate belong together." if found.holds else "Do not rely on this certificate."

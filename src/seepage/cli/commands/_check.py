@@ -23,16 +23,14 @@ class _Check(options.Measured):
         options.option(options.MEASURED, "FILE", "Of a folder of outputs: everybody they are about.", "--people"),
     ] = None
     earlier: Annotated[
-        str | None,
+        list[Path] | None,
         options.option(
             options.MEASURED,
-            "PLACE",
-            "Of a folder of outputs: what was let out before, a folder or, with --ledger-key, a ledger.",
+            "FOLDER",
+            "Of a folder of outputs: the folder of an earlier request, whose outputs are compared with these; may be "
+            "repeated.",
             "--earlier",
         ),
-    ] = None
-    ledger_key: Annotated[
-        Path | None, options.option(options.MEASURED, "FILE", "The key of the ledger of --earlier.", "--ledger-key")
     ] = None
     stream: options.Stream = None
     format: Annotated[Format, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=options.OUT)] = (
@@ -68,7 +66,7 @@ class _Check(options.Measured):
     quiet: options.Quiet = False
 
     # What says something of a folder of outputs.
-    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "ledger_key", "format", "output", "report")
+    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "format", "output", "report")
     _FOLDERS = ("out", "sacro", "edition")
     _OF_BOTH = ("force", "quiet")
 
@@ -108,7 +106,7 @@ def check(asked: _Check) -> None:
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person; with `--edition
     publishable` only whether each target is met is told. Attributes without a target are named: give each a target, or
-    declare them public in the policy, with unnamed = "public".
+    declare them public in the policy, with other_attributes = "public".
 
     A folder of outputs without noise takes `--people everybody.parquet`: each output is checked by itself, then all of
     them together, then with `--earlier`. What it prints names people who are not protected. Several folders make one
@@ -145,7 +143,7 @@ def _release(asked: _Check) -> None:
     assert asked.noise is not None
     assert asked.policy is not None
     if asked.output is not None and asked.format is Format.text:
-        raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
+        raise typer.BadParameter("say in which format with --format json or sarif.", param_hint="--output")
     inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
     check_outputs({"--out": asked.out}, inputs=inputs, force=asked.force, folders=True)
@@ -185,7 +183,6 @@ def _requests(asked: _Check) -> None:
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile, whole_frame
     from seepage.cli.terminal import Waiting, aside, check_outputs, printable, screen, show_written
-    from seepage.ledger import Ledger
     from seepage.release import Policy
     from seepage.request import check as checked
 
@@ -211,14 +208,11 @@ def _requests(asked: _Check) -> None:
             raise typer.BadParameter(
                 "several requests make one worksheet (CSV): check one folder for a page or JSON.", param_hint=name
             )
-    earlier = asked.earlier
-    if asked.ledger_key is not None and earlier is None:
-        raise typer.BadParameter("it is the key of a ledger: name that with --earlier.", param_hint="--ledger-key")
-    before = earlier if asked.ledger_key is None else Ledger(str(earlier), key=asked.ledger_key.read_bytes())
     inputs: dict[str, str | Path | None] = {"--people": Path(asked.people), "--policy": asked.policy}
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
     # What is written is never read as an output, neither now nor next time.
-    inputs |= {"MODEL": asked.model, "--earlier": None if earlier is None or "://" in earlier else Path(earlier)}
+    inputs["MODEL"] = asked.model
+    inputs |= {f"--earlier {folder}": folder for folder in asked.earlier or ()}
     check_outputs({"--out": asked.out, "--sacro": asked.sacro}, inputs=inputs, force=asked.force, folders=True)
     verdicts: list[Verdict] = []
     with Waiting(quiet=asked.quiet).shown() as waiting:
@@ -234,7 +228,7 @@ def _requests(asked: _Check) -> None:
                     people=people,
                     ids=asked.ids or "id",
                     policy=policy,
-                    earlier=before,
+                    earlier=asked.earlier or (),
                     risk_appetite=None if file is None else file.risk_appetite,
                 )
             verdicts.append(found if asked.edition is options.Edition.internal else found.for_everybody())

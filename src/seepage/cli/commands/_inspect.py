@@ -1,11 +1,11 @@
 """`seepage inspect`."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from seepage._python import StrEnum
 from seepage.cli.commands._options import ARGUMENTS, OUT, Force, Quiet, option
 
 
@@ -37,7 +37,9 @@ def inspect(
 
     Models, tables, notebooks, archives and folders are looked into; nothing in them is run. With `--data` rows, columns
     and ids are found as they are, in single precision, rounded, scaled, sorted and in another order. Without it, files
-    are judged by shapes, classes and names. What it prints holds nobody's value, and can be sent to whoever made them.
+    are judged by shapes, classes and names, and a table of 20 rows or more needs a review. A part that is not read, or
+    not within 60 seconds and 256 MB of decoded values, needs one too. What it prints holds nobody's value, and can be
+    sent to whoever made them.
     """
     from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending

@@ -232,21 +232,15 @@ def audit(
         str | None,
         typer.Option(metavar="HEAD", help="A head that was printed earlier and must be there.", show_default=False),
     ] = None,
-    signer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The public key that must have signed every certificate.", show_default=False
-        ),
-    ] = None,
 ) -> None:
-    """Add everything up again and check every seal, file and signature: exit code 3 if something does not fit."""
+    """Add everything up again and check every seal and file: exit code 3 if something does not fit."""
     from rich.text import Text
 
     from seepage.cli.commands._endings import Ending
     from seepage.cli.terminal import printable, screen
 
     books, console = _opened(place, key), screen()
-    faults = books.audit(head=head, signer=signer)
+    faults = books.audit(head=head)
     for fault in faults:
         console.print(Text(printable(str(fault))))
     if faults:
@@ -271,30 +265,6 @@ def head(place: Place, key: Key) -> None:
     Written down elsewhere, it shows whether an older copy of the ledger was put back: seepage ledger audit --head.
     """
     print(_opened(place, key).head)
-
-
-@ledger.command()
-def record(
-    place: Place,
-    key: Key,
-    request: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Of outputs that were let out.", show_default=False)
-    ],
-    people: Annotated[
-        str, typer.Option("--people", metavar="FILE", help="Everybody they are about.", show_default=False)
-    ],
-    ids: Annotated[str, typer.Option("--ids", metavar="COLUMN", help="Who each row is.")] = "id",
-) -> None:
-    """Record outputs without noise that were let out, and about whom: seepage check --earlier reads what comes near."""
-    from rich.text import Text
-
-    from seepage.cli.input import whole_frame
-    from seepage.cli.terminal import printable, screen
-    from seepage.request import record as recorded
-
-    found = recorded(request, people=whole_frame(people), ids=ids, ledger=_opened(place, key))
-    for name, entry in found.items():
-        screen().print(Text(printable(f"Recorded: {name}, entry {entry.number}")))
 
 
 @ledger.command()

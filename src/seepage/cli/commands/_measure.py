@@ -111,12 +111,6 @@ def measure(asked: _Measure) -> None:
         console = screen()
         if summary is not None:
             show_summary(console, summary, verdict, grouped_by=asked.groups)
-            if file is not None and file.policy.ranges:
-                console.print(
-                    f"The policy states ranges for {', '.join(file.policy.ranges)}: this verdict is about the values "
-                    "that people have, and seepage publish asks at every value in the ranges.",
-                    markup=False,
-                )
             show_people(console, asked.ids)
         else:
             # What everybody may read is on the screen as it is on the page, and nothing else.
@@ -130,8 +124,8 @@ def measure(asked: _Measure) -> None:
 
 def _without_noise(asked: _Measure) -> None:
     """Print the table by attacker."""
+    from seepage.attackers import SamplingLeakage
     from seepage.cli.terminal import Waiting, screen
-    from seepage.others import OthersLeakage
 
     beside = {"--policy": asked.policy, "--report": asked.report, "--people": asked.people, "--groups": asked.groups}
     for name, value in beside.items():
@@ -147,7 +141,7 @@ def _without_noise(asked: _Measure) -> None:
         is_rounded = written is not None and written < _ALL
         digits = options.digits_of(asked.digits) if asked.digits is not None else written if is_rounded else None
         leak = question.measured(None, digits=digits)
-        assert isinstance(leak, OthersLeakage)
+        assert isinstance(leak, SamplingLeakage)
         statement = leak.statement()
     if asked.json is not None:
         asked.json.write_text(statement.to_json() + "\n", encoding="utf-8")

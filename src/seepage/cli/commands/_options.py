@@ -3,12 +3,12 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from seepage._python import StrEnum
 from seepage.cli.terminal import Amount
 
 if TYPE_CHECKING:

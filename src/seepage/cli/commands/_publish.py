@@ -100,10 +100,6 @@ class _Publish(options.Measured):
             "Where to keep the owner's key to the certificate, readable by you alone; thrown away by default.",
         ),
     ] = None
-    sign: Annotated[
-        Path | None,
-        options.option(options.OUT, "FILE", "Sign the certificate with this secret key, made by: seepage key new"),
-    ] = None
     ledger: Annotated[
         str | None,
         options.option(
@@ -167,9 +163,7 @@ def publish(asked: _Publish) -> None:
     """Write a copy of a model that carries noise, with a certificate.
 
     The noise is drawn once by OpenDP's Gaussian mechanism. Without --noise it is the noise that keeps the policy and
-    costs the model least; with ranges in the policy, one scale whose choice is counted. A policy that is missed
-    publishes nothing (exit code 1).
-    All files are written, or none.
+    costs the model least. A policy that is missed publishes nothing (exit code 1). All files are written, or none.
     """
     from dataclasses import replace
 
@@ -179,7 +173,7 @@ def publish(asked: _Publish) -> None:
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note
     from seepage.errors import PolicyError
     from seepage.ledger import Ledger
-    from seepage.release.sealing import check_leaving, check_name, files_of, ready, secret_key
+    from seepage.release.sealing import check_leaving, check_name, files_of, ready
     from seepage.report import Report
 
     asked.check()
@@ -189,7 +183,6 @@ def publish(asked: _Publish) -> None:
         "MODEL": asked.model_file,
         **data_inputs(asked.files),
         "--policy": asked.policy,
-        "--sign": asked.sign,
         "--ledger-key": asked.ledger_key,
     }
     outputs = {
@@ -221,9 +214,6 @@ def publish(asked: _Publish) -> None:
         ],
     )
     was_left = journal.was_left(again=asked.again)
-    if asked.sign is not None:
-        # A key that cannot be used should be known before anything is drawn.
-        secret_key(asked.sign)
     books = None
     if asked.ledger is not None and asked.ledger_key is not None:
         books = Ledger(asked.ledger, key=asked.ledger_key.read_bytes())
@@ -236,9 +226,7 @@ def publish(asked: _Publish) -> None:
             question.assembled.check_publishable()
         with question.applying():
             terms = _terms(asked, question, file)
-            if asked.noise is None and file is not None and file.policy.ranges and books is None:
-                terms = replace(terms, noise_scale="calibrated")
-            elif asked.noise is None:
+            if asked.noise is None:
                 # Finding the noise takes longest, and what has to be said or changed does not wait for it.
                 check_leaving(fitted, rows.X, rows.y, terms)
                 terms = replace(terms, noise_scale=_least_noise(question, file, terms.published))
@@ -266,7 +254,6 @@ def publish(asked: _Publish) -> None:
                 asked.out,
                 certificate=certificate,
                 key=asked.key,
-                sign=asked.sign,
                 outcome=question.target,
                 success=success,
             )
@@ -358,8 +345,7 @@ def _show(asked: _Publish, written: "Certificate", certificate: Path, debit: "En
     show_people(console, asked.ids)
     console.print()
     console.print(Text.assemble("May leave the house   ", (str(asked.out), "bold")))
-    signed = "" if asked.sign is None else " (signed)"
-    console.print(Text.assemble("                      ", (str(certificate), "bold"), signed))
+    console.print(Text.assemble("                      ", (str(certificate), "bold")))
     if asked.table is not None:
         console.print(Text.assemble("                      ", (str(asked.table), "bold"), " (a table with intervals)"))
     kept = (str(asked.key), "bold") if asked.key is not None else "nothing: the key was not kept (--key FILE keeps it)"

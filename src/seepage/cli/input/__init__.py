@@ -3,4 +3,3 @@
 from seepage.cli.input._policies import PolicyFile as PolicyFile
 from seepage.cli.input._question import CommandQuestion as CommandQuestion
 from seepage.cli.input._question import whole_frame as whole_frame
-from seepage.cli.input._refits import exact_refits as exact_refits

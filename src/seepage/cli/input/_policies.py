@@ -1,11 +1,11 @@
 """Policies in TOML files."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seepage._amounts import up_to_grid
+from seepage._python import tomllib
 from seepage._toml import from_toml
 from seepage.cli.terminal import Amount, Judged, VerdictPanel, did_you_mean
 from seepage.errors import InputError
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from seepage.release import Decision, Policy
 
 _TABLES = ("error_floor", "success_rate")
-_RANGE = "range"
 _NUMBERS = ("eta", "quantile")
-_UNNAMED = "unnamed"
+_UNNAMED = "other_attributes"
 _DECISION = "decision"
 _APPETITE = "risk_appetite"
 EXAMPLE = """\
 quantile = 1.0    # the share of people for whom each target must hold
-# unnamed = "public"  declares that what has no target below is public
+# other_attributes = "public"  declares that what has no target below is public
 
 [error_floor]     # no unbiased guess may be nearer, in the column's unit
 age = 5
@@ -87,10 +86,9 @@ class PolicyFile:
             )
         for name, value in found.items():
             _check(path, name, value)
-        ranges = found.pop(_RANGE, {})
         try:
             decision = None if said is None else Decision.of(said)
-            policy = Policy(**found, ranges=ranges)
+            policy = Policy(**found)
         except InputError as reason:
             raise InputError(f"The policy {path} cannot be used: {reason}") from None
         if policy.is_empty and appetite is None:
@@ -103,12 +101,12 @@ class PolicyFile:
         A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded
         up on a fixed grid here, and only those of missed targets are told.
         """
-        missed = self.policy.shortfalls(leak)
+        missed = self.policy.violations(leak)
         factors = {target: up_to_grid(factor) for target, factor in missed.items()}
         judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
         enough = noise.at(up_to_grid(noise.number * max(missed.values()))) if missed else noise
         public = tuple(one.sentence() for one in leak.information.assumptions if one.kind == "preprocessing")
-        people, left = leak.information.count, self.policy.untargeted(leak)
+        people, left = leak.information.count, self.policy.attributes_without_target(leak)
         return VerdictPanel(tuple(judged), noise, enough, model, self.path, people, left, public)
 
     def _line_of(self, target: "Target") -> int:
@@ -127,14 +125,14 @@ class PolicyFile:
 
 
 def _check(path: Path, name: str, value: object) -> None:
-    known = (*_TABLES, *_NUMBERS, _UNNAMED, _RANGE, _DECISION, _APPETITE)
+    known = (*_TABLES, *_NUMBERS, _UNNAMED, _DECISION, _APPETITE)
     if name not in known:
         raise InputError(
             f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, known)}A policy has "
-            "error_floor, success_rate, eta, quantile, unnamed, range and decision, and for a folder of outputs "
+            "error_floor, success_rate, eta, quantile, other_attributes and decision, and for a folder of outputs "
             "risk_appetite."
         )
-    if name in (_UNNAMED, _RANGE):
+    if name == _UNNAMED:
         # The policy itself says what it may be.
         return
     if name in _NUMBERS:
@@ -145,7 +143,9 @@ def _check(path: Path, name: str, value: object) -> None:
         raise InputError(f"{name} in the policy {path} needs a column for each number:\n\n[{name}]\nage = {value!r}")
     for column, number in value.items():
         if column == _UNNAMED and number == "public":
-            raise InputError(f'unnamed = "public" in the policy {path} belongs above [{name}]: it is about no column.')
+            raise InputError(
+                f'other_attributes = "public" in the policy {path} belongs above [{name}]: it is about no column.'
+            )
         if not _is_number(number):
             raise InputError(f"{name} of {column!r} in the policy {path} must be a number, not {number!r}.")
 

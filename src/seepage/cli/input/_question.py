@@ -159,15 +159,14 @@ class CommandQuestion:
         roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
         columns = [*self.features, *roles]
         with self.waiting.doing(f"reading {self.source.name}"):
-            return self.in_memory(self.source.table(columns))
+            return self._in_memory(self.source.table(columns))
 
-    def in_memory(self, table: pa.Table) -> AskedInMemory:
-        """Take a table apart."""
+    def _in_memory(self, table: pa.Table) -> AskedInMemory:
         from seepage.linear.columns import knows_none, split
 
         frame = as_frame(table)
-        if frame is not table and knows_none(split(self.model)[0]):
-            frame = _with_none(frame, table)
+        if frame is not table:
+            frame = _with_missing(frame, table, None if knows_none(split(self.model)[0]) else np.nan)
         target = self.target[0] if len(self.target) == 1 else list(self.target)
         y = frame[target] if isinstance(target, str) else frame[target] if frame is not table else table.select(target)
         X = frame[self.features] if frame is not table else table.select(self.features)
@@ -323,8 +322,8 @@ def as_frame(table: pa.Table) -> Frame:
     return table.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else table
 
 
-def _with_none(frame: Frame, table: pa.Table) -> Frame:
-    """Return a frame of pandas in which a text that is missing is None: newer versions of pandas make it NaN."""
+def _with_missing(frame: Frame, table: pa.Table, missing: float | None) -> Frame:
+    """Replace missing text in a frame of pandas, which reads it as None below version 3, and as NaN since."""
     import pandas as pd
 
     changed = frame.copy(deep=False)
@@ -332,12 +331,13 @@ def _with_none(frame: Frame, table: pa.Table) -> Frame:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if column.null_count and _is_text(column.type):
-            changed[name] = pd.Series(column.to_pylist(), index=changed.index, dtype=object)
+            cells = [missing if cell is None else cell for cell in column.to_pylist()]
+            changed[name] = pd.Series(cells, index=changed.index, dtype=object)
     return changed
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+    return str(kind) in ("string", "large_string", "string_view")
 
 
 def _labels(table: pa.Table, name: str) -> Column:

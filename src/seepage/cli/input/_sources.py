@@ -28,18 +28,6 @@ _HEAD_BYTES = 2**23
 
 
 @dataclass(frozen=True, eq=False)
-class FirstRows:
-    """The first rows of a source, and how many there are in all."""
-
-    table: pa.Table
-    rows: int
-    bytes: int
-    """What all rows take in memory."""
-    exact: bool
-    """Whether the rows were counted, and not estimated."""
-
-
-@dataclass(frozen=True, eq=False)
 class GivenSource:
     """Files of rows.
 
@@ -134,21 +122,6 @@ class GivenSource:
         if found.num_rows == 0:
             raise InputError(f"{self.name} has no rows: nobody's leakage can be measured.")
         return found.select(listed)
-
-    def head(self, columns: Sequence[str]) -> FirstRows:
-        """Read the first rows only."""
-        listed = list(dict.fromkeys(columns))
-        if self.kind != "csv":
-            table = self.table(listed)
-            return FirstRows(table, table.num_rows, table.nbytes, True)
-        with self._opened() as (file, size):
-            batch = self._csv(file, listed).read_next_batch()
-        table = pa.Table.from_batches([batch])
-        if size <= _HEAD_BYTES and not self._is_compressed:
-            return FirstRows(table, table.num_rows, table.nbytes, True)
-        # A text file says how many rows it has only to those who read it all.
-        times = size / _HEAD_BYTES * (4 if self._is_compressed else 1)
-        return FirstRows(table, round(times * table.num_rows), round(times * table.nbytes), False)
 
     def _check_types(self, schema: pa.Schema, columns: Sequence[str]) -> None:
         """Refuse columns that hold no single number or word for each person."""

@@ -79,8 +79,6 @@ def _read(path: Path) -> dict[str, object]:
 
 def _show_certificate(console: Console, certificate: "Certificate") -> None:
     console.print(Text(certificate.title, style="bold"))
-    if certificate.is_broken():
-        console.print(Text("This certificate is broken: it was edited after it was signed.", style="bold red"))
     for name, words in certificate.facts().items():
         console.print(item(f"{name:<11}", words))
     console.print()

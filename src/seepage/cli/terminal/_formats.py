@@ -1,11 +1,10 @@
-"""A verdict as pipelines read it: JSON, SARIF 2.1.0, JUnit's XML."""
+"""A verdict as pipelines read it: JSON and SARIF 2.1.0."""
 
 import json
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from xml.etree import ElementTree
 
+from seepage._python import StrEnum
 from seepage._version import __version__
 from seepage.cli.terminal._verdict import Judged, VerdictPanel
 
@@ -22,7 +21,6 @@ class Format(StrEnum):
     text = "text"
     json = "json"
     sarif = "sarif"
-    junit = "junit"
 
 
 def as_json(verdict: VerdictPanel) -> str:
@@ -74,32 +72,7 @@ def _uri(path: Path) -> str:
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
-def as_junit(verdict: VerdictPanel) -> str:
-    """Return the verdict as JUnit's XML: one test case for each target."""
-    counts = {"tests": str(len(verdict.targets)), "failures": str(len(verdict.missed)), "errors": "0"}
-    root = ElementTree.Element("testsuites", {"name": "seepage", **counts})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": _xml(str(verdict.policy)), "skipped": "0", **counts})
-    for each in verdict.targets:
-        kind = each.target.kind
-        where = {"classname": f"seepage.{kind}", "name": _xml(each.name), "file": _xml(str(verdict.policy))}
-        case = ElementTree.SubElement(suite, "testcase", {**where, "line": str(each.line)})
-        if not each.met:
-            message = _xml(each.target.sentence())
-            failure = ElementTree.SubElement(case, "failure", {"type": kind, "message": message})
-            failure.text = _xml(each.reason)
-    if left := verdict.untargeted.sentence():
-        ElementTree.SubElement(suite, "system-out").text = _xml(left)
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
-
-
-def _xml(text: str) -> str:
-    """Leave out what XML 1.0 cannot hold."""
-    return "".join(letter if letter >= " " or letter in "\t\n\r" else "?" for letter in text)
-
-
 WRITERS: dict[Format, Callable[[VerdictPanel], str]] = {
     Format.json: as_json,
     Format.sarif: as_sarif,
-    Format.junit: as_junit,
 }

@@ -11,9 +11,10 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
+from seepage._python import file_digest
 from seepage.errors import InputError
 
 AGAIN = (
@@ -39,7 +40,7 @@ class Journal:
         for file in files:
             for part in [] if file is None else _parts(str(file)):
                 with open(part, "rb") as content:
-                    found.update(hashlib.file_digest(content, "sha256").digest())
+                    found.update(file_digest(content, "sha256").digest())
             found.update(repr(str(file) if "://" in str(file) else "").encode())
         return cls(out.with_name(f"{out.name}.publishing"), found.hexdigest())
 
@@ -65,7 +66,7 @@ class Journal:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Leave the note for as long as something is being drawn and written, and longer if that fails."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         note = json.dumps({"request": self.request, "started": now, "process": os.getpid()})
         # It tells a little about the exact model, and stays with the owner.
         with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -97,17 +97,17 @@ def _examples(summary: "Summary") -> Table:
 
 
 def _floors(summary: "Summary") -> Table:
-    table = _table("blind guess", "median", "5th pct", "smallest")
+    table = _table("baseline", "median", "5th pct", "smallest")
     for one in summary.floors[:_MOST_ROWS]:
-        blind = "unknown" if isnan(one.blind) else f"± {one.blind:.4g}"
-        table.add_row(Text(shortened(one.name, _NAMES)), blind, *one.errors("± "))
+        baseline = "unknown" if isnan(one.baseline) else f"± {one.baseline:.4g}"
+        table.add_row(Text(shortened(one.name, _NAMES)), baseline, *one.errors("± "))
     return table
 
 
 def _rates(summary: "Summary") -> Table:
-    table = _table("blind guess", "median", "95th pct", "largest")
+    table = _table("baseline", "median", "95th pct", "largest")
     for one in summary.rates[:_MOST_ROWS]:
-        table.add_row(Text(shortened(one.name, _NAMES)), f"{one.blind:.0%}", *one.percents())
+        table.add_row(Text(shortened(one.name, _NAMES)), f"{one.baseline:.0%}", *one.percents())
     return table
 
 

@@ -8,17 +8,8 @@ import pyarrow as pa
 
 from seepage.errors import InputError
 
-
-@dataclass(frozen=True)
-class HeldColumns:
-    """How a file, or a part of it, holds the columns of its table."""
-
-    constants: tuple[tuple[str, object], ...] = ()
-    """Columns that have one value in all of its rows: parts of its path, or of a log."""
-    renamed: tuple[tuple[str, str | None], ...] = ()
-    """What the file calls columns that it calls otherwise; None for those it has not, though it have that name."""
-    deleted: bytes = b""
-    """A bit for each row that is stored, set for those that were deleted since; empty if there are none."""
+UUID = "extension<arrow.uuid>"
+"""What pyarrow 18 and later write for the type of UUIDs; earlier ones have none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +95,14 @@ def united(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
 
 def read_as(kind: pa.DataType) -> pa.DataType:
     """Return the type that values of a type are read as: UUIDs as the text that people know them by."""
-    if isinstance(kind, pa.UuidType) or pa.types.is_string_view(kind):
+    if str(kind) in (UUID, "string_view"):
         return pa.string()
-    is_bytes = pa.types.is_fixed_size_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    is_bytes = pa.types.is_fixed_size_binary(kind) or pa.types.is_large_binary(kind) or str(kind) == "binary_view"
     return pa.binary() if is_bytes else kind
 
 
 def _is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+    return str(kind) in ("string_view", "binary_view")
 
 
 def _is_exact(kind: pa.DataType) -> bool:

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 
 from seepage.errors import InputError
 from seepage.execution.storage._paths import naming
-from seepage.execution.storage._patience import patience_of
 
 # As much as pyarrow itself reads at first: most footers are shorter.
 _TAIL = 2**16
@@ -84,10 +83,13 @@ def check_unchanged(filesystem: pa.fs.FileSystem, path: str, stamp: Stamp, found
 
 
 def _opened(filesystem: pa.fs.FileSystem, path: str) -> tuple[pa.NativeFile, int, str]:
-    patience = patience_of(filesystem)
-    if patience is not None:
-        return patience.open_known(path)
-    # Before it is opened: what takes its name in between is noticed the next time somebody looks.
-    changed = os.stat(path).st_mtime_ns
+    if isinstance(filesystem, pa.fs.LocalFileSystem):
+        # Before it is opened: what takes its name in between is noticed the next time somebody looks.
+        changed = os.stat(path).st_mtime_ns
+        source = filesystem.open_input_file(path)
+        return source, source.size(), str(changed)
     source = filesystem.open_input_file(path)
-    return source, source.size(), str(changed)
+    marks = {name.lower(): value.decode() for name, value in source.metadata().items()}
+    # Where versions are not kept any more, all new ones are called null.
+    known = [marks[name] for name in ("versionid", "etag") if marks.get(name)]
+    return source, source.size(), " ".join(known) or str(filesystem.get_file_info(path).mtime_ns)

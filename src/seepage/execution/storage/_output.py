@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 
 from seepage.errors import InputError, UnreadableError
 from seepage.execution.storage._paths import naming, resolve
-from seepage.execution.storage._patience import patience_of
-from seepage.execution.storage._read import Unit
+from seepage.execution.storage._read import VERIFIED, WITH_CHECKSUMS, Unit
 
 # Readers of a folder of Parquet files skip names that begin so.
 _KEPT = "_seepage"
@@ -84,7 +83,7 @@ class OutputFolder:
     def tables(self, name: str, rows: int) -> Iterator[pa.Table]:
         """Yield the tables that a finished Parquet file was written of."""
         with self._sound(name), self.filesystem.open_input_file(f"{self.path}/{name}") as source:
-            file = pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True)
+            file = pq.ParquetFile(source, pre_buffer=False, **VERIFIED)
             if file.metadata.num_rows != rows:
                 raise pa.ArrowInvalid(f"it holds {file.metadata.num_rows} rows, not {rows}")
             for group in range(file.metadata.num_row_groups):
@@ -96,7 +95,7 @@ class OutputFolder:
     def writing(self, name: str, schema: pa.Schema) -> Iterator[Callable[[pa.Table], pa.Table]]:
         """Open a Parquet file that appears under its name only when it is complete; what is written is handed back."""
         # Ids and measurements hardly repeat: a dictionary of them is work for nothing.
-        options = {"use_dictionary": False, "compression": "lz4", "write_page_checksum": True}
+        options = {"use_dictionary": False, "compression": "lz4", **WITH_CHECKSUMS}
         with self._appearing(name) as sink, pq.ParquetWriter(sink, schema, **options) as writer:
 
             def write(table: pa.Table) -> pa.Table:
@@ -109,14 +108,7 @@ class OutputFolder:
     def _appearing(self, name: str) -> Iterator[pa.NativeFile]:
         """Write under a name nobody reads, then rename: a worker that dies leaves nothing behind that looks whole."""
         temporary, final = f"{self.path}/{_KEPT}/{uuid4().hex}.unfinished", f"{self.path}/{name}"
-        patience = patience_of(self.filesystem)
         with self._writable():
-            if patience is not None:
-                # A unit's results are small: sent whole, they can be sent again.
-                sink = pa.BufferOutputStream()
-                yield sink
-                patience.put(final, sink.getvalue())
-                return
             try:
                 with self.filesystem.open_output_stream(temporary) as file:
                     yield file
@@ -170,8 +162,8 @@ class OutputFolder:
         # What was added up is kept by what a file was; what was scored rests on all of them.
         if differ == ["files"] and {*changed} <= {*self._excused()} and not self._has_any("examples"):
             return
-        told = f" It was of {earlier['snapshot']}." if "snapshot" in differ and "snapshot" in earlier else ""
-        if changed and not told:
+        told = ""
+        if changed:
             state = "is gone" if changed[0] not in now else "is new" if changed[0] not in before else "has changed"
             more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
             told = f" {changed[0]} {state}{more}."

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.fs
 
 from seepage.errors import InputError, SeepageError, UnreadableError
-from seepage.execution.storage._patience import OBJECT_STORES, patience_of, patient, refused
 
+# An object store has no root: names begin with a bucket.
+_OBJECT_STORES = ("s3", "gcs", "abfs")
 _WILD = "*?["
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _NOBODY = "__HIVE_DEFAULT_PARTITION__"
@@ -31,11 +32,13 @@ def resolve(path: str, filesystem: pa.fs.FileSystem | None) -> tuple[pa.fs.FileS
             filesystem, path = filesystem.base_fs, posixpath.join(filesystem.base_path, path.lstrip("/"))
         if isinstance(filesystem, pa.fs.LocalFileSystem):
             return filesystem, os.path.abspath(path)
-        return patient(filesystem), _plain(filesystem, path)
+        return filesystem, _plain(filesystem, path)
     if "://" not in path:
         return pa.fs.LocalFileSystem(), os.path.abspath(path)
     if path.startswith("file://"):
-        return pa.fs.LocalFileSystem(), os.path.abspath(unquote(path.removeprefix("file://").removeprefix("localhost")))
+        plain = path.removeprefix("file://").removeprefix("localhost")
+        # Iceberg writes names with percent signs as they are.
+        return pa.fs.LocalFileSystem(), os.path.abspath(plain if os.path.exists(plain) else unquote(plain))
     # A pattern is no URI: only the part before its first wildcard is parsed, with the options that follow a "?".
     path, mark, options = path.partition("?")
     fixed = path[: next((i for i, letter in enumerate(path) if letter in "*["), len(path))]
@@ -44,14 +47,12 @@ def resolve(path: str, filesystem: pa.fs.FileSystem | None) -> tuple[pa.fs.FileS
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise InputError(f"{path!r} names no file system that pyarrow can open: {error}") from error
     whole = parsed.rstrip("/") + ("/" if fixed.endswith("/") else "") + path[len(fixed) :]
-    return patient(found), _plain(found, whole)
+    return found, _plain(found, whole)
 
 
 def _plain(filesystem: pa.fs.FileSystem, path: str) -> str:
     """Return the one name that a store's file has: clients that send requests take `./` and `..` out of them too."""
-    patience = patience_of(filesystem)
-    kind = filesystem.type_name if patience is None else patience.inner.type_name
-    rooted = path.startswith("/") and kind not in OBJECT_STORES
+    rooted = path.startswith("/") and filesystem.type_name not in _OBJECT_STORES
     return ("/" if rooted else "") + posixpath.normpath(path).lstrip("/")
 
 
@@ -65,7 +66,7 @@ def naming(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise InputError(f"{path} is missing. Put it back, or leave it out, and start again.") from error
     except PermissionError as error:
-        raise refused(path, error) from error
+        raise InputError(f"{path} may not be read ({error}). Ask its owner for the right to it.") from error
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise UnreadableError(path, reason) from error
@@ -172,6 +173,25 @@ def _walked(folder: str, deep: bool, entered: set[tuple[int, int]]) -> Iterator[
         yield path, not is_folder
         if is_folder and deep:
             yield from _walked(path, deep, entered)
+
+
+def refuse_tables(filesystem: pa.fs.FileSystem, named: Named, seen: Sequence[str]) -> None:
+    """Refuse the folder of a table, and folders inside: only files that its newest state names hold its rows."""
+    if named.kind == "file":
+        return
+    folder = named.folder
+    while "=" in posixpath.basename(folder):
+        folder = posixpath.dirname(folder)
+    logs = [f"{folder}/_delta_log"]
+    if posixpath.basename(folder) == "data":
+        logs.append(f"{posixpath.dirname(folder)}/metadata")
+    known = [*seen, *(path for log in logs for path, _ in _below(filesystem, log, False))]
+    marks = ("/_delta_log/", "/.hoodie/", ".metadata.json/", ".metadata.json.gz/")
+    if any(mark in f"{path}/" for path in known for mark in marks):
+        raise InputError(
+            f"{named.folder} belongs to a table whose folder keeps rows that were deleted or replaced. Pass "
+            f"deltalake.DeltaTable(...) in Python; of Iceberg, the list of files that a scan plans."
+        )
 
 
 def refuse_repeated(filesystem: pa.fs.FileSystem, paths: Sequence[str]) -> None:

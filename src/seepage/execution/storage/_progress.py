@@ -15,6 +15,8 @@ from seepage.execution.storage._compiling import compiling
 
 _SECONDS_BETWEEN_LINES = 0.5
 _SECONDS_BEFORE = 2.0
+# Where standard error is no terminal, lines stay: they are this far apart, and none is written about less time.
+_SECONDS_IN_A_FILE = 30.0
 
 Display = Callable[[str, int], AbstractContextManager[Watch]]
 """Is told what is done and in how many units, and shows it until it is left."""
@@ -48,7 +50,32 @@ def followed(what: str, units: int) -> AbstractContextManager[Watch]:
     display = _display.get()
     if display is not None:
         return display(what, units)
-    return _after_a_while(what, units) if _somebody_watches() else nullcontext(unwatched)
+    if _somebody_watches():
+        return _after_a_while(what, units)
+    return nullcontext(_in_lines(what, units) if parent_process() is None else unwatched)
+
+
+def _in_lines(what: str, units: int) -> Watch:
+    """Return a function that writes a line about the time left every half minute, once a part is done.
+
+    Called with zero before any unit is finished, it measures time from there.
+    """
+    start, done, last = time.monotonic(), 0, float("-inf")
+    began = _began.get() or start
+
+    def watch(more: int) -> None:
+        nonlocal start, done, last
+        now = time.monotonic()
+        if not done and not more:
+            start = now
+            return
+        done += more
+        left = (now - start) / done * max(units - done, 0)
+        if left >= _SECONDS_IN_A_FILE and now - began >= _SECONDS_BEFORE and now - last >= _SECONDS_IN_A_FILE:
+            last = now
+            print(f"seepage: {what}, {done:,} of {units:,}, about {clock(left)} left", file=sys.stderr, flush=True)
+
+    return watch
 
 
 @contextmanager
@@ -69,13 +96,15 @@ def _after_a_while(what: str, units: int) -> Iterator[Watch]:
             write(f"seepage: {what}, {done} of {units}{waits}")
 
     def watch(more: int) -> None:
-        nonlocal done, last
+        nonlocal start, done, last
         now = time.monotonic()
         with writing:
+            if not done and not more:
+                start = now
             done += more
             if now - began >= _SECONDS_BEFORE and now - last >= _SECONDS_BETWEEN_LINES:
                 last = now
-                left = (now - start) / max(done, 1) * (units - done)
+                left = (now - start) / max(done, 1) * max(units - done, 0)
                 write(f"seepage: {what}, {done} of {units}, {clock(left)} left")
 
     timer = Timer(max(began + _SECONDS_BEFORE - start, 0.0), first)

@@ -1,7 +1,7 @@
 """Rows of files, a batch at a time, each column of its table's type."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,9 +12,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from seepage.errors import InputError
-from seepage.execution.storage._columns import HeldColumns
+from seepage.execution.storage._columns import UUID
 from seepage.execution.storage._identity import Opened, Stamp, check_unchanged
 from seepage.execution.storage._paths import naming
+
+_HAS_CHECKSUMS = int(pa.__version__.partition(".")[0]) >= 15
+VERIFIED = {"page_checksum_verification": True} if _HAS_CHECKSUMS else {}
+WITH_CHECKSUMS = {"write_page_checksum": True} if _HAS_CHECKSUMS else {}
+"""How pages are read and written: with checksums, which pyarrow has from version 15 on."""
+
+Constants = tuple[tuple[str, object], ...]
+"""Columns of one value in all rows of a file: parts of its path, or partitions of a Delta table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +35,13 @@ class Unit:
     groups: tuple[int, int]
     """The first row group, and the one after the last."""
     start: int
-    """The first row, counted within the file; rows that were deleted do not count."""
+    """The first row, counted within the file."""
     rows: int
     bytes: int
     """Uncompressed."""
     stamp: Stamp
     """What the file was when the job began."""
-    held: HeldColumns = field(default_factory=HeldColumns)
+    constants: Constants = ()
 
     def __str__(self) -> str:
         return f"{self.path} (rows {self.start} to {self.start + self.rows - 1})"
@@ -88,48 +96,40 @@ class FileStore:
             check_unchanged(self.filesystem, unit.path, unit.stamp, opened.stamp)
             with naming(unit.path):
                 # With pre_buffer the whole unit would be held in memory.
-                file = pq.ParquetFile(
-                    source, metadata=opened.metadata, pre_buffer=False, page_checksum_verification=True
-                )
+                file = pq.ParquetFile(source, metadata=opened.metadata, pre_buffer=False, **VERIFIED)
                 stored = set(file.schema_arrow.names)
-            renamed = dict(unit.held.renamed)
-            places = {name: place if (place := renamed.get(name, name)) in stored else None for name in columns}
-            inside = list(dict.fromkeys(place for place in places.values() if place is not None))
-            wanted = pa.schema([self.schema.field(name) for name in columns])
-            is_plain = all(name == place for name, place in places.items())
-            for batch in self._alive(unit, file, inside, batch_size):
+            constants = dict(unit.constants)
+            wanted = pa.schema([self.schema.field(name) for name in dict.fromkeys(columns)])
+            inside = [name for name in wanted.names if name in stored and name not in constants]
+            for batch in self._batches(unit, file, inside, batch_size):
                 # Most files hold their columns as their table does.
-                is_typed = is_plain and batch.schema.equals(wanted, check_metadata=False)
-                yield batch if is_typed else self._typed(unit, batch, places)
+                is_typed = batch.schema.equals(wanted, check_metadata=False)
+                yield batch if is_typed else self._typed(unit, batch, wanted, constants)
         if not opened.whole:
             # What was read is what it was all the while.
             check_unchanged(self.filesystem, unit.path, unit.stamp)
 
-    def _alive(self, unit: Unit, file: pq.ParquetFile, columns: list[str], batch_size: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that were not deleted."""
+    def _batches(
+        self, unit: Unit, file: pq.ParquetFile, columns: list[str], batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
         batches = file.iter_batches(batch_size, list(range(*unit.groups)), columns, use_threads=False)
-        deleted = np.unpackbits(np.frombuffer(unit.held.deleted, dtype=np.uint8)) if unit.held.deleted else None
-        at = 0
         while True:
             with naming(unit.path):
                 batch = next(batches, None)
             if batch is None:
                 return
-            if deleted is not None:
-                at, marks = at + batch.num_rows, deleted[at : at + batch.num_rows]
-                batch = batch.filter(pa.array(marks == 0))
             if batch.num_rows:
                 yield batch
 
-    def _typed(self, unit: Unit, batch: pa.RecordBatch, places: dict[str, str | None]) -> pa.RecordBatch:
-        constants = dict(unit.held.constants)
+    def _typed(
+        self, unit: Unit, batch: pa.RecordBatch, wanted: pa.Schema, constants: dict[str, object]
+    ) -> pa.RecordBatch:
         arrays = []
-        for name, place in places.items():
-            kind = self.schema.field(name).type
-            if place is None:
+        for name, kind in zip(wanted.names, wanted.types, strict=True):
+            if name not in batch.schema.names:
                 arrays.append(pa.repeat(pa.scalar(constants.get(name), kind), batch.num_rows))
                 continue
-            column = batch.column(place)
+            column = batch.column(name)
             try:
                 arrays.append(column if column.type == kind else _cast(column, kind))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -137,13 +137,13 @@ class FileStore:
                     f"{unit.path}: the column {name!r} holds {column.type} and cannot be read as {kind}, which it is "
                     f"elsewhere ({str(error).partition(chr(10))[0]}). Write it with the same type in each file."
                 ) from error
-        return pa.record_batch(arrays, names=list(places))
+        return pa.record_batch(arrays, names=wanted.names)
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if isinstance(column.type, pa.UuidType) and pa.types.is_string(kind):
+    if str(column.type) == UUID and pa.types.is_string(kind):
         return _written(column.storage)
     return column.cast(kind)
 

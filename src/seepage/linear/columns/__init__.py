@@ -1,9 +1,6 @@
-"""How features come from the raw columns: preprocessing as a map that is affine, or bends with a known derivative."""
+"""Features from the raw columns: a map that is affine, or smooth with derivatives that are checked."""
 
 from seepage.linear.columns._affine import Affine as Affine
-from seepage.linear.columns._affine import Bend as Bend
-from seepage.linear.columns._basis import Basis as Basis
-from seepage.linear.columns._basis import basis_of as basis_of
 from seepage.linear.columns._check import Missing as Missing
 from seepage.linear.columns._check import bent_values as bent_values
 from seepage.linear.columns._check import check_map as check_map
@@ -12,30 +9,23 @@ from seepage.linear.columns._check import missing_cells as missing_cells
 from seepage.linear.columns._chosen import chosen as chosen
 from seepage.linear.columns._chosen import search_of as search_of
 from seepage.linear.columns._claims import Claim as Claim
-from seepage.linear.columns._curve import Curve as Curve
-from seepage.linear.columns._curve import Trouble as Trouble
 from seepage.linear.columns._curves import Curves as Curves
-from seepage.linear.columns._curves import Forward as Forward
-from seepage.linear.columns._design import Factor as Factor
-from seepage.linear.columns._design import Product as Product
-from seepage.linear.columns._design import named as named
-from seepage.linear.columns._encoder import FrozenEncoder as FrozenEncoder
 from seepage.linear.columns._formula import Formula as Formula
-from seepage.linear.columns._functions import SLOPES as SLOPES
-from seepage.linear.columns._held import columns_of as columns_of
-from seepage.linear.columns._held import frame_of as frame_of
+from seepage.linear.columns._formula import FormulaTerm as FormulaTerm
 from seepage.linear.columns._model import affine_of as affine_of
 from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
 from seepage.linear.columns._recoded import Recoded as Recoded
+from seepage.linear.columns._statsmodels import columns_of as columns_of
+from seepage.linear.columns._statsmodels import frame_of as frame_of
 from seepage.linear.columns._steps import is_called as is_called
-from seepage.linear.columns._steps import knows_none as knows_none
 from seepage.linear.columns._steps import learns as learns
 from seepage.linear.columns._steps import positions as positions
-from seepage.linear.columns._steps import single_steps as single_steps
 from seepage.linear.columns._steps import through as through
 from seepage.linear.columns._walk import Step as Step
+from seepage.linear.columns._walk import knows_none as knows_none
+from seepage.linear.columns._walk import single_steps as single_steps
 from seepage.linear.columns._walk import walk as walk
 from seepage.linear.columns._walk import what_was_learned as what_was_learned

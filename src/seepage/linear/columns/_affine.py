@@ -1,24 +1,24 @@
 """The map from private attributes to model features.
 
 A feature vector is  T xi + t  (eq. 2.2), and steps that bend add terms  B phi(z)  of an affine map z of their own (eq.
-2.22). The coordinates xi of one person are that person's raw columns: one number for
+2.21). The coordinates xi of one person are that person's raw columns: one number for
 a numeric column, one indicator for each encoded level of a categorical one. All coordinates of a column form one
 attribute. A level is known by the values that it stands for, never by its place: two encoders of one column may drop
 and group different ones.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from seepage._facts import Assumption
+from seepage.errors import UnsupportedError
 from seepage.linear.columns._claims import Claim
-from seepage.linear.columns._curve import Curve
+from seepage.linear.columns._curve import Curve, called
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class Affine:
     def raw(cls, columns: int) -> "Affine":
         """Return the identity on so many raw columns."""
         coordinates = tuple(Coordinate(column) for column in range(columns))
-        return cls(sparse.eye_array(columns, format="csr"), np.zeros(columns), coordinates)
+        return cls(sparse.csr_array(sparse.eye(columns)), np.zeros(columns), coordinates)
 
     @property
     def features(self) -> int:
@@ -77,7 +77,7 @@ class Affine:
         bends = tuple(replace(bend, matrix=bend.matrix[index]) for bend in self.bends)
         bends = tuple(bend for bend in bends if bend.matrix.nnz)
         entered = {coordinate for bend in bends for coordinate in bend.incoming.coordinates}
-        straight = set(np.unique(matrix.tocoo().coords[1]).tolist())
+        straight = set(np.unique(matrix.tocoo().col).tolist())
         reached = [i for i, each in enumerate(self.coordinates) if i in straight or each in entered]
         coordinates = tuple(self.coordinates[i] for i in reached)
         claims = {i: self.claims[int(old)] for i, old in enumerate(index) if int(old) in self.claims}
@@ -90,14 +90,47 @@ class Affine:
             bends=bends,
         )
 
-    def bent(self, curve: Curve, path: str) -> "Affine":
-        """Return what a step makes of the features that is a smooth function of each row."""
-        made, inputs = curve.reach.shape
-        if inputs != self.features:
-            raise ValueError(f"the curve of {path!r} takes {inputs} features, and {self.features} come in")
+    def bent(
+        self,
+        function: Callable[[Any], Any],
+        path: str,
+        slopes: Callable[[Array], Array] | None = None,
+        reach: ArrayLike | sparse.sparray | None = None,
+    ) -> "Affine":
+        """Return the features of a step that is a smooth function of each row.
+
+        Parameters
+        ----------
+        function : callable
+            The features of some rows: the `transform` of the step.
+        path : str
+            The path of the step.
+        slopes : callable, optional
+            The derivatives of the features for some rows, shape (n, entries of `reach`), feature by feature. They are
+            compared with the function. Otherwise the function is differentiated numerically, and refused if it is not
+            smooth.
+        reach : array or sparse array, optional
+            An entry for each input that a feature depends on, shape (features, inputs): by default all.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from seepage.linear import Affine
+        >>> Affine.raw(2).bent(lambda rows: np.log1p(rows.sum(axis=1, keepdims=True)), "total").features
+        1
+        """
+        if reach is None:
+            try:
+                reach = np.ones((called(function, np.ones((1, self.features))).shape[1], self.features))
+            except Exception as reason:
+                raise UnsupportedError(f"The step {path!r} does not take one row of numbers: {reason}.") from reason
+        curve = Curve(function, sparse.csr_array(reach), slopes)
+        if curve.reach.shape[1] != self.features:
+            raise ValueError(f"the step {path!r} takes {curve.reach.shape[1]} features, and {self.features} come in")
+        made = curve.reach.shape[0]
         matrix = sparse.csr_array((made, len(self.coordinates)))
-        own = Bend(sparse.eye_array(made, format="csr"), curve, self, path)
-        # What steps before said of their features is hidden behind the bend.
+        own = Bend(sparse.csr_array(sparse.eye(made)), curve, self, path)
+        # Claims of earlier steps are about other features.
         return Affine(matrix, np.zeros(made), self.coordinates, self.markers, bends=(own,))
 
     def claimed(self, claim: Claim) -> "Affine":
@@ -119,7 +152,7 @@ class Affine:
         """Return the map with each feature multiplied by its entry of `by`."""
         factor = np.broadcast_to(np.asarray(by, dtype=np.float64), (self.features,))
         claims = {i: tuple(one.scaled(float(factor[i])) for one in each) for i, each in self.claims.items()}
-        by_feature = sparse.diags_array(factor)
+        by_feature = sparse.csr_array(sparse.diags(factor))
         bends = tuple(replace(bend, matrix=(by_feature @ bend.matrix).tocsr()) for bend in self.bends)
         matrix = (by_feature @ self.matrix).tocsr()
         return replace(self, matrix=matrix, offset=self.offset * factor, claims=claims, bends=bends)
@@ -139,7 +172,7 @@ class Affine:
             return None
         if any(bend.matrix[[feature]].nnz for bend in self.bends):
             return None
-        coordinate = self.coordinates[int(row.coords[1][0])]
+        coordinate = self.coordinates[int(row.col[0])]
         return coordinate.column if coordinate.level is None else None
 
     def marked(self, columns: Sequence[int], marker: Hashable) -> "Affine":
@@ -171,24 +204,17 @@ class Affine:
         finer = _common(every)
         coordinates = tuple(sorted(dict.fromkeys(c for each in every for c in finer[each]), key=lambda c: c.column))
         position = {coordinate: i for i, coordinate in enumerate(coordinates)}
-        blocks, bends, start, features = [], [], 0, sum(part.features for part in parts)
-        for part in parts:
-            turn = sparse.lil_array((len(part.coordinates), len(coordinates)))
-            for i, coordinate in enumerate(part.coordinates):
-                for piece in finer[coordinate]:
-                    turn[i, position[piece]] = 1.0
-            blocks.append((part.matrix @ turn.tocsr()).tocsr())
+        blocks, bends, claims, start, features = [], [], {}, 0, sum(part.features for part in parts)
+        for part in (part.over(finer) for part in parts):
+            matrix, at = part.matrix.tocoo(), np.array([position[each] for each in part.coordinates], dtype=np.intp)
+            shape = (part.features, len(coordinates))
+            blocks.append(sparse.csr_array((matrix.data, (matrix.row, at[matrix.col])), shape=shape))
             after = features - start - part.features
-            for bend in part.bends:
-                incoming = bend.incoming.over(finer)
-                bends.append(replace(bend, matrix=_padded(bend.matrix, start, after), incoming=incoming))
+            bends += [replace(bend, matrix=_padded(bend.matrix, start, after)) for bend in part.bends]
+            claims.update({start + feature: each for feature, each in part.claims.items()})
             start += part.features
         matrix = sparse.vstack(blocks, format="csr") if blocks else sparse.csr_array((0, 0))
         offset = np.concatenate([part.offset for part in parts]) if parts else np.zeros(0)
-        claims, start = {}, 0
-        for part in parts:
-            claims.update({start + feature: each for feature, each in part.claims.items()})
-            start += part.features
         markers: dict[int, tuple[Hashable, ...]] = {}
         for part in parts:
             for column, found in part.markers.items():
@@ -229,11 +255,6 @@ class Affine:
     def slopes(self) -> int:
         """How many numbers say how the steps that bend move with what goes into them, for each row."""
         return sum(bend.incoming.slopes + int(bend.curve.reach.nnz) for bend in self.bends)
-
-    def assumptions(self) -> tuple[Assumption, ...]:
-        """Return what the slopes of steps that bend take for granted."""
-        parts = [(*bend.incoming.assumptions(), *bend.curve.assumptions()) for bend in self.bends]
-        return tuple(each for part in parts for each in part)
 
     def of_columns(self, columns: Sequence[int]) -> "Affine":
         """Return the map cut to the coordinates of some columns: all else is public, so constant."""

@@ -105,21 +105,14 @@ def _check_bends(affine: Affine, table: Table, missing: Missing, start: int) -> 
     forward, values = Forward(affine, affine.bent_coordinates), bent_values(affine, table)
     for bend in _every(affine):
         inputs = forward.inputs(bend, values)
-        found = bend.curve.trouble(inputs)
-        if found is not None:
-            row = start + int(np.argmax(found.rows))
+        lost = bend.curve.lost(inputs, bend.path)
+        if lost.any():
+            row = int(np.argmax(lost))
             raise UnsupportedError(
-                f"The step {bend.path!r} cannot be measured through in row {row} ({int(found.rows.sum())} of "
-                f"{len(table)} rows that were looked at): {found.why}."
-            )
-        with np.errstate(all="ignore"):
-            endless = ~np.isfinite(bend.curve.slopes(inputs)).all(axis=1)
-        if endless.any():
-            row = int(np.argmax(endless))
-            raise UnsupportedError(
-                f"The step {bend.path!r} has no finite derivative in row {start + row}, where it is given "
-                f"{', '.join(f'{value:g}' for value in inputs[row])}. Move such values away from there (log1p for log, "
-                "or a constant that is added before), and fit again."
+                f"The step {bend.path!r} has no derivative in row {start + row} ({int(lost.sum())} of "
+                f"{len(table)} rows), where it is given {', '.join(f'{value:g}' for value in inputs[row])}: a kink, an "
+                "infinite slope, or a flat piece of what is not flat elsewhere, which would look like safety. Move "
+                'such values away (log1p for log), or take SplineTransformer(degree=3, extrapolation="linear").'
             )
 
 
@@ -231,7 +224,7 @@ def _values(coordinates: Sequence[Coordinate], table: Table, missing: Missing) -
     if not table.is_frame and table.native.dtype.kind != "O":
         every = numbers == list(range(table.native.shape[1]))
         held = table.native if every else table.native[:, numbers]
-        values = held if sparse.issparse(held) else np.array(held, dtype=np.float64, copy=True if missing else None)
+        values = held if sparse.issparse(held) else (np.array if missing else np.asarray)(held, dtype=np.float64)
     else:
         values = np.empty((len(table), len(numbers)))
         for i, column in enumerate(numbers):

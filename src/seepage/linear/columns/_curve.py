@@ -1,230 +1,289 @@
-"""Steps that bend: smooth functions of each row, with their derivatives.
+"""Steps that are smooth functions of each row, with their derivatives (eq. 2.21).
 
-A step that is not affine makes features  phi(z)  of what goes into it, row by row. What the information needs of it is
-its derivative at each row, T_i = dphi/dz (eq. 2.22), which is sparse: a spline of one column moves with no other.
+Derivatives are those that a step brings, or those of dual numbers through a function of NumPy, or differences that are
+extrapolated to a step of zero (Ridders 1982). What is exact is compared with differences at some rows.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.interpolate import BSpline
-from sklearn.base import TransformerMixin
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
-from seepage._facts import Assumption
+from seepage._tables import default_library, frame
+from seepage.core import derivative_along
 from seepage.errors import UnsupportedError
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
-
-class Trouble(NamedTuple):
-    """Rows at which a step has no derivative to be measured by."""
-
-    rows: NDArray[np.bool_]
-    why: str
-    """What is the matter there, and the way out."""
-
-
-class Curve(ABC):
-    """A smooth function of each row on its own; holds no rows, and can be pickled.
-
-    Examples
-    --------
-    A step of one's own is a class with its values and slopes, and one line that says so:
-
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from sklearn.base import BaseEstimator, TransformerMixin
-    >>> from seepage.linear import Affine, Curve, through
-    >>> class Arctangent(TransformerMixin, BaseEstimator):
-    ...     def fit(self, X, y=None):
-    ...         self.n_features_in_ = X.shape[1]
-    ...         return self
-    ...     def transform(self, X):
-    ...         return np.arctan(X)
-    >>> class Bent(Curve):
-    ...     def __init__(self, inputs):
-    ...         self.inputs = inputs
-    ...     @property
-    ...     def reach(self):
-    ...         return sparse.eye_array(self.inputs, format="csr")
-    ...     def values(self, inputs):
-    ...         return np.arctan(inputs)
-    ...     def slopes(self, inputs):
-    ...         return 1 / (1 + inputs**2)
-    >>> @through.register
-    ... def _(step: Arctangent, incoming: Affine, path: str) -> Affine:
-    ...     return incoming.bent(Bent(incoming.features), path)
-    """
-
-    @property
-    @abstractmethod
-    def reach(self) -> sparse.csr_array:
-        """Which input moves which feature, shape (features, inputs): an entry where it does."""
-
-    @abstractmethod
-    def values(self, inputs: Array) -> Array:
-        """Return the features of some rows, shape (n, features)."""
-
-    @abstractmethod
-    def slopes(self, inputs: Array) -> Array:
-        """Return how features move with inputs, shape (n, entries): for each entry of `reach`, feature by feature."""
-
-    def trouble(self, inputs: Array) -> Trouble | None:
-        """Return at which rows there is no derivative, if there are any."""
-        return None
-
-    def assumptions(self) -> tuple[Assumption, ...]:
-        """Return what its slopes take for granted."""
-        return ()
-
-    def copy(self) -> TransformerMixin:
-        """Return a step that does the same and was fitted on nobody, to be part of a published model."""
-        raise UnsupportedError(
-            f"A model behind {type(self).__name__} cannot be published: nobody said how to copy the step without what "
-            "it was fitted on. Give the curve a method copy() that returns such a step, not fitted."
-        )
-
-    def example(self) -> Array:
-        """Return inputs of nobody that the step takes, shape (inputs,)."""
-        return np.full(self.reach.shape[1], 0.5)
-
-    def words(self, names: Sequence[str]) -> list[str]:
-        """Return what each feature is called, given what the inputs are."""
-        reach = self.reach
-        found = []
-        for feature in range(reach.shape[0]):
-            among = ", ".join(names[i] for i in reach[[feature]].tocoo().coords[1])
-            found.append(f"{type(self).__name__} {feature + 1} of {among}" if among else "1")
-        return found
+# The first step of a difference, as a share of a value or of the spread of its column, and how often it is halved.
+_FIRST, _HALVINGS = 0.02, 8
+# Differences that disagree by more than this share of the derivative have no limit.
+_AGREE = 1e-7
+# The first steps next to a knot or an edge, where larger ones reach across it.
+_NEARER = (2.0**-8, 2.0**-14, 2.0**-24)
+# Exact derivatives may differ from plain differences by this share.
+_ALIKE = 1e-5
+# Rows that are looked at one by one.
+_SOME = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Powers(Curve):
-    """Products of powers of the inputs."""
+class Curve:
+    """A smooth function of each row, which can be pickled."""
+
+    function: Callable[[Any], Any]
+    """The features of some rows, such as the `transform` of a step."""
+    reach: sparse.csr_array
+    """An entry for each input that a feature depends on, shape (features, inputs)."""
+    derivative: Callable[[Array], Array] | None = None
+    """The derivatives of the entries of `reach`, feature by feature, shape (n, entries)."""
+
+    def values(self, inputs: Array, known: Array | None = None) -> Array:
+        """Return the features of some rows; NaN for rows that the function refuses, first those outside known ones."""
+        try:
+            return np.asarray(called(self.function, inputs), dtype=np.float64)
+        except Exception:
+            found = np.full((len(inputs), self.reach.shape[0]), np.nan)
+            if known is not None:
+                inside = ((inputs >= known.min(axis=0)) & (inputs <= known.max(axis=0))).all(axis=1)
+                found[inside] = self.values(inputs[inside])
+            elif len(inputs) > 1:
+                half = len(inputs) // 2
+                found[:half], found[half:] = self.values(inputs[:half]), self.values(inputs[half:])
+            return found
+
+    def slopes(self, inputs: Array) -> Array:
+        """Return the derivatives of the entries of `reach`, shape (n, entries); NaN where there is none."""
+        if self.derivative is not None:
+            with np.errstate(all="ignore"):
+                return np.asarray(self.derivative(inputs))
+        exact = self._by_duals(inputs)
+        return exact if exact is not None and self._agrees(inputs, exact) else self._by_differences(inputs)
+
+    def lost(self, inputs: Array, path: str) -> NDArray[np.bool_]:
+        """Return the rows without a derivative: of a kink, an infinite slope, or a flat piece; refuse other functions.
+
+        Parameters
+        ----------
+        inputs : ndarray of shape (n, inputs)
+        path : str
+            The step, for messages.
+        """
+        if self.derivative is not None:
+            slopes = self.slopes(inputs)
+            if not self._agrees(inputs, slopes):
+                raise UnsupportedError(
+                    f"The step {path!r} does not do what its class says: its slopes are not those of its values. A "
+                    "method may be overridden. Way out: measure after it, on its output."
+                )
+            return np.asarray(~np.isfinite(slopes).all(axis=1))
+        whole, some = self.values(inputs), _some(len(inputs))
+        apart = np.concatenate([self.values(inputs[row : row + 1]) for row in some])
+        other = self.values(np.concatenate([inputs[-1:], inputs[1:]]))[1:], self.values(inputs[::-1])[::-1]
+        if not (_same(apart, whole[some]) and _same(other[0], whole[1:]) and _same(other[1], whole)):
+            raise UnsupportedError(
+                f"The step {path!r} makes features of several rows together (a mean of them, a rank), so that one "
+                "person's value moves everybody's. Way out: a step that keeps what it learned when it was fitted, such "
+                "as StandardScaler, behind the functions of single rows."
+            )
+        return ~np.isfinite(self._by_differences(inputs)).all(axis=1) | self._is_flat(inputs, whole)
+
+    @cached_property
+    def _entries(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The feature and the input of each entry."""
+        return np.repeat(np.arange(self.reach.shape[0]), np.diff(self.reach.indptr)), self.reach.indices
+
+    @cached_property
+    def _directions(self) -> list[NDArray[np.intp]]:
+        """Entries that one move gives: no feature depends on two of the inputs that move."""
+        shared = sparse.csr_array(self.reach.T @ self.reach)
+        groups: list[set[int]] = []
+        for i in range(self.reach.shape[1]):
+            group = next((each for each in groups if not each.intersection(shared[[i]].indices.tolist())), None)
+            if group is None:
+                groups.append({i})
+            else:
+                group.add(i)
+        return [np.flatnonzero(np.isin(self._entries[1], list(group))) for group in groups]
+
+    def _by_duals(self, inputs: Array) -> Array | None:
+        found = np.empty((len(inputs), self.reach.nnz))
+        for entries in self._directions:
+            features, at = (each[entries] for each in self._entries)
+            tangent = np.zeros(inputs.shape)
+            tangent[:, at] = 1.0
+            try:
+                found[:, entries] = derivative_along(partial(called, self.function), (inputs,), (tangent,))[1][
+                    :, features
+                ]
+            except Exception:
+                # A function that was written for arrays of numbers does anything with others.
+                return None
+        return found
+
+    def _agrees(self, inputs: Array, exact: Array) -> bool:
+        """Return whether derivatives are those of plain differences at some rows, on one side of a kink."""
+        rows = _some(len(inputs))
+        looked, size = inputs[rows], 1e-4 * _sizes(inputs)[rows]
+        rounding = 1e-14 * np.abs(self.values(looked))
+        for entries in self._directions:
+            features, at = (each[entries] for each in self._entries)
+            forward, back = (
+                self._differences(looked, features, at, [size[:, at]], ends)[0] for ends in ((1.0, 0.0), (0.0, -1.0))
+            )
+            found = exact[np.ix_(rows, entries)]
+            near = np.abs(forward - back) + _ALIKE * np.abs(found).max(axis=1, initial=0.0)[:, None]
+            if (np.abs(found - (forward + back) / 2) > near + rounding[:, features] / size[:, at]).any():
+                return False
+        return True
+
+    def _is_flat(self, inputs: Array, whole: Array) -> NDArray[np.bool_]:
+        """Return the rows around which an input changes nothing, though it does elsewhere."""
+        found = np.zeros(len(inputs), dtype=bool)
+        size = 1e-3 * _sizes(inputs)
+        for i in range(self.reach.shape[1]):
+            features = self._entries[0][self._entries[1] == i]
+            others = (inputs[:, i] + size[:, i], inputs[:, i] - size[:, i], np.roll(inputs[:, i], 1))
+            moved = []
+            for other in others:
+                changed = inputs.copy()
+                changed[:, i] = other
+                moved.append((self.values(changed)[:, features] != whole[:, features]).any(axis=1))
+            found |= ~moved[0] & ~moved[1] & moved[2]
+        return found
+
+    def _by_differences(self, inputs: Array) -> Array:
+        """Return derivatives by differences whose steps shrink; NaN where these have no limit."""
+        found = np.empty((len(inputs), self.reach.nnz))
+        for entries in self._directions:
+            features, at = (each[entries] for each in self._entries)
+            best, error = self._extrapolated(inputs, features, at, (1.0, -1.0), 1.0)
+            # At the edge of what a function takes there is one side only.
+            for side in (1.0, -1.0):
+                edge = ~np.isfinite(best).all(axis=1)
+                if edge.any():
+                    best[edge], error[edge] = self._extrapolated(inputs[edge], features, at, (side, 0.0), 1.0)
+            for nearer in _NEARER:
+                near = np.flatnonzero(_is_doubtful(best, error).any(axis=1))
+                if len(near):
+                    again, less = self._extrapolated(inputs[near], features, at, (1.0, -1.0), nearer)
+                    better = less < error[near]
+                    best[near] = np.where(better, again, best[near])
+                    error[near] = np.where(better, less, error[near])
+            found[:, entries] = np.where(_is_doubtful(best, error), np.nan, best)
+        return found
+
+    def _extrapolated(
+        self, inputs: Array, features: Places, at: Places, ends: tuple[float, float], nearer: float
+    ) -> tuple[Array, Array]:
+        """Return derivatives by differences between two ends of a step that shrinks, and their uncertainty."""
+        # Between two sides errors are of even powers of the step.
+        rate = 4.0 if ends[1] else 2.0
+        size = _sizes(inputs)[:, at] * _FIRST * nearer
+        table: list[Array] = []
+        best, error = np.full(size.shape, np.nan), np.full(size.shape, np.inf)
+        for found in self._differences(inputs, features, at, [size / 2**level for level in range(_HALVINGS)], ends):
+            row = [found]
+            for k, before in enumerate(table):
+                factor = rate ** (k + 1)
+                row.append((factor * row[k] - before) / (factor - 1))
+                gap = np.maximum(np.abs(row[-1] - row[-2]), np.abs(row[-1] - before))
+                better = gap < error
+                best, error = np.where(better, row[-1], best), np.where(better, gap, error)
+            table = row
+        return best, error
+
+    def _differences(
+        self, inputs: Array, features: Places, at: Places, steps: list[Array], ends: tuple[float, float]
+    ) -> Array:
+        """Return a difference between two ends of each step, shape (steps, n, entries)."""
+        # The copies of a row come one after the other, so that those which a function refuses are found together.
+        moved = np.repeat(inputs[:, None, None], 2, axis=2).repeat(len(steps), axis=1)
+        moved[..., at] += np.array(ends)[:, None] * np.stack(steps, axis=1)[:, :, None]
+        values = self.values(moved.reshape(-1, inputs.shape[1]), inputs)[:, features].reshape(*moved.shape[:3], -1)
+        gaps = moved[:, :, 0][..., at] - moved[:, :, 1][..., at]
+        return np.asarray((values[:, :, 0] - values[:, :, 1]) / gaps).swapaxes(0, 1)
+
+
+def called(function: Callable[[Any], Any], inputs: Any) -> Any:
+    """Return the features that a function makes, given the names of its columns if it was fitted with names."""
+    names = getattr(getattr(function, "__self__", None), "feature_names_in_", None)
+    if names is not None:
+        inputs = frame({str(name): inputs[:, i] for i, name in enumerate(names)}, default_library())
+    with np.errstate(all="ignore"):
+        made = function(inputs)
+    if sparse.issparse(made):
+        return made.toarray()
+    return made.to_numpy() if hasattr(made, "to_numpy") else made
+
+
+def _some(rows: int) -> Places:
+    return np.unique(np.linspace(0, rows - 1, _SOME).astype(np.intp))
+
+
+def _sizes(inputs: Array) -> Array:
+    """Return the size of each number, or a thousandth of the spread of its column."""
+    spread = np.ptp(inputs, axis=0) if len(inputs) else np.zeros(inputs.shape[1])
+    size = np.maximum(np.abs(inputs), 1e-3 * spread)
+    return np.where(size > 0, size, 1e-3)
+
+
+def _same(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-10, atol=0.0, equal_nan=True))
+
+
+def _is_doubtful(slopes: Array, error: Array) -> NDArray[np.bool_]:
+    """Return the slopes that differences did not come to, next to the largest of each row."""
+    largest = np.abs(slopes).max(axis=1, initial=0.0)[:, None]
+    return np.asarray(~(error <= _AGREE * np.maximum(np.abs(slopes), 1e-6 * largest)))
+
+
+@dataclass(frozen=True, eq=False)
+class PowerSlopes:
+    """Derivatives of products of powers of the inputs."""
 
     powers: NDArray[np.int64]
     """Shape (features, inputs)."""
-    settings: Mapping[str, object] | None
-    """As scikit-learn's step was made; None for an interaction in a formula."""
 
-    def copy(self) -> TransformerMixin:
-        return super().copy() if self.settings is None else PolynomialFeatures(**self.settings)
-
-    def words(self, names: Sequence[str]) -> list[str]:
-        found = []
-        for powers in self.powers:
-            held = [(name, power) for name, power in zip(names, powers.tolist(), strict=True) if power]
-            factors = [name if power == 1 else f"{name}^{power}" for name, power in held]
-            # Of levels and functions, whose names have spaces, one should see where they end.
-            joint = " * " if any(" " in factor for factor in factors) else " "
-            found.append(joint.join(factors) or "1")
-        return found
-
-    @cached_property
-    def reach(self) -> sparse.csr_array:
-        return sparse.csr_array(self.powers > 0, dtype=np.float64)
-
-    def values(self, inputs: Array) -> Array:
-        found = np.ones((len(inputs), len(self.powers)))
-        for feature, powers in enumerate(self.powers):
-            for i in np.flatnonzero(powers):
-                found[:, feature] *= inputs[:, i] ** powers[i]
-        return found
-
-    def slopes(self, inputs: Array) -> Array:
-        found = np.ones((len(inputs), self.reach.nnz))
-        entry = 0
-        for powers in self.powers:
-            reached = np.flatnonzero(powers)
-            for moved in reached:
-                for i in reached:
-                    power = powers[i] - (i == moved)
-                    if power:
-                        found[:, entry] *= inputs[:, i] ** power
-                found[:, entry] *= powers[moved]
-                entry += 1
+    def __call__(self, inputs: Array) -> Array:
+        features, moved = np.nonzero(self.powers)
+        found = np.empty((len(inputs), len(features)))
+        for entry, (feature, at) in enumerate(zip(features, moved, strict=True)):
+            found[:, entry] = self.powers[feature, at]
+            for i in np.flatnonzero(self.powers[feature]):
+                power = self.powers[feature, i] - (i == at)
+                if power:
+                    found[:, entry] *= inputs[:, i] ** power
         return found
 
 
 @dataclass(frozen=True, eq=False)
-class Splines(Curve):
-    """B-splines of each input, as scikit-learn continues them beyond their knots."""
+class SplineSlopes:
+    """Derivatives of B-splines of each input, as scikit-learn continues them beyond their knots."""
 
     knots: tuple[Array, ...]
     coefficients: Array
-    """Of one input's splines in B-splines, shape (splines, splines kept)."""
+    """Shape (splines, splines that are features)."""
     degree: int
     extrapolation: str
-    kept: int
-    """How many splines of each input are features: the last may be left out."""
-    settings: Mapping[str, object]
-    """As scikit-learn's step was made."""
 
-    def copy(self) -> TransformerMixin:
-        base = [knots[self.degree : -self.degree] for knots in self.knots]
-        return SplineTransformer(**{**self.settings, "knots": np.column_stack(base)})
-
-    def words(self, names: Sequence[str]) -> list[str]:
-        return [f"{name}, spline {i + 1}" for name in names for i in range(self.kept)]
-
-    def example(self) -> Array:
-        return np.array([0.5 * sum(self._ends(i)) for i in range(len(self.knots))])
-
-    @cached_property
-    def reach(self) -> sparse.csr_array:
-        inputs = len(self.knots)
-        rows = np.arange(inputs * self.kept)
-        return sparse.csr_array((np.ones(len(rows)), (rows, rows // self.kept)), shape=(len(rows), inputs))
-
-    def values(self, inputs: Array) -> Array:
-        return np.hstack([self._of(i, inputs[:, i], 0)[:, : self.kept] for i in range(len(self.knots))])
-
-    def slopes(self, inputs: Array) -> Array:
-        return np.hstack([self._of(i, inputs[:, i], 1)[:, : self.kept] for i in range(len(self.knots))])
-
-    def _of(self, index: int, x: Array, order: int) -> Array:
-        """Return the splines of one input, or their first derivatives."""
-        spline = BSpline(self.knots[index], self.coefficients, self.degree)
-        low, high = self._ends(index)
-        if self.extrapolation == "periodic":
-            return np.asarray(spline(low + (x - low) % (high - low), nu=order))
-        if self.extrapolation in ("continue", "error"):
-            return np.asarray(spline(x, nu=order))
-        inside = np.clip(x, low, high)
-        found = np.asarray(spline(inside, nu=order))
-        if self.extrapolation == "linear":
-            return found if order else found + (x - inside)[:, None] * spline(inside, nu=1)
-        # Constant beyond the knots.
-        return np.where((x == inside)[:, None], found, 0.0) if order else found
-
-    def _ends(self, index: int) -> tuple[float, float]:
-        knots = self.knots[index]
-        return float(knots[self.degree]), float(knots[-self.degree - 1])
-
-    def trouble(self, inputs: Array) -> Trouble | None:
-        for i in range(len(self.knots)):
-            low, high = self._ends(i)
-            beyond = (inputs[:, i] < low) | (inputs[:, i] > high)
-            if self.extrapolation == "constant" and beyond.any():
-                return Trouble(
-                    beyond,
-                    f"its value {inputs[np.argmax(beyond), i]:g} is beyond the knots, {low:g} to {high:g}, where "
-                    'extrapolation="constant" makes the spline flat: a derivative of zero would look like safety. Fit '
-                    'with extrapolation="linear", or with knots that reach further',
-                )
-            if self.degree == 1:
-                kinks = np.isin(inputs[:, i], self.knots[i][self.degree + 1 : -self.degree - 1])
-                if kinks.any():
-                    return Trouble(
-                        kinks,
-                        f"its value {inputs[np.argmax(kinks), i]:g} is a knot, where a spline of degree 1 has a kink. "
-                        "Fit with degree=3",
-                    )
-        return None
+    def __call__(self, inputs: Array) -> Array:
+        found = []
+        for knots, x in zip(self.knots, inputs.T, strict=True):
+            inside = knots[self.degree : -self.degree]
+            low, high = inside[0], inside[-1]
+            at = low + (x - low) % (high - low) if self.extrapolation == "periodic" else x
+            if self.extrapolation in ("linear", "constant"):
+                at = np.clip(x, low, high)
+            slopes = BSpline(knots, self.coefficients, self.degree)(at, nu=1)
+            # Flat beyond the knots, a derivative of zero would look like safety; straight splines have kinks.
+            flat = (at != x) & (self.extrapolation == "constant")
+            slopes[flat | (np.isin(x, inside[1:-1]) & (self.degree == 1))] = np.nan
+            found.append(slopes)
+        return np.hstack(found)

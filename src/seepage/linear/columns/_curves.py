@@ -1,4 +1,4 @@
-"""How features move with coordinates, row by row, through steps that bend (eq. 2.22).
+"""How features move with coordinates, row by row, through steps that bend (eq. 2.21).
 
     T_i = T + sum over bends of  B  dphi/dz (z_i)  dz/dxi,
 
@@ -49,18 +49,18 @@ class Forward:
         return replace(self, affine=bend.incoming).features(values)
 
     @cached_property
-    def entries(self) -> tuple[tuple[int, int], ...]:
-        """Which entries of T_i the bends make: feature, and place of the coordinate among those of the values."""
-        return tuple(dict.fromkeys(entry for part in self._parts for entry in part.entries))
+    def entries(self) -> NDArray[np.intp]:
+        """The entries of T_i that the bends make: feature, and place of the coordinate, shape (2, entries)."""
+        return np.unique(np.hstack([np.empty((2, 0), np.intp), *(part.entries for part in self._parts)]), axis=1)
 
     def slopes(self, values: Array) -> Array:
         """Return these entries for some rows, shape (n, entries)."""
-        place = {entry: i for i, entry in enumerate(self.entries)}
         if len(self._parts) == 1:
             return self._parts[0].slopes(values)
+        place = {entry: i for i, entry in enumerate(zip(*self.entries, strict=True))}
         found = np.zeros((len(values), len(place)))
         for part in self._parts:
-            found[:, [place[entry] for entry in part.entries]] += part.slopes(values)
+            found[:, [place[entry] for entry in zip(*part.entries, strict=True)]] += part.slopes(values)
         return found
 
     @cached_property
@@ -70,7 +70,7 @@ class Forward:
 
 @dataclass(frozen=True, eq=False)
 class _BendPart:
-    """What one bend adds to T_i."""
+    """The sum of products  B_fo (dphi_o/dz_i) (dz_i/dxi_j)  of one bend."""
 
     forward: Forward
     bend: Bend
@@ -80,83 +80,40 @@ class _BendPart:
         return replace(self.forward, affine=self.bend.incoming)
 
     @cached_property
-    def _terms(self) -> tuple[dict[tuple[int, int], int], list[tuple[int, int, int, float]]]:
-        """Each product B_fo (dphi_o/dz_i) (dz_i/dxi_j): its entry (f, j), slope (o, i), that of z or -1, and factor."""
+    def _straight(self) -> tuple[NDArray[np.intp], Array]:
+        """The entries of dz/dxi that are the same for all rows: input and coordinate, and the numbers."""
         place = {coordinate: i for i, coordinate in enumerate(self.forward.coordinates)}
-        matrix, straight = self.bend.matrix.tocsc(), self.bend.incoming.matrix.tocsr()
-        at = [place[coordinate] for coordinate in self.bend.incoming.coordinates]
-        bent: dict[int, list[tuple[int, int]]] = {}
-        for number, (feature, coordinate) in enumerate(self._inner.entries):
-            bent.setdefault(feature, []).append((number, coordinate))
-        entries: dict[tuple[int, int], int] = {}
-        terms = []
-        for slope, (o, i) in enumerate(zip(*_listed(self.bend.curve.reach), strict=True)):
-            reached = [(at[int(j)], -1, float(value)) for j, value in zip(*_row(straight, int(i)), strict=True)]
-            reached += [(coordinate, number, 1.0) for number, coordinate in bent.get(int(i), ())]
-            for f, factor in zip(*_row(matrix, int(o)), strict=True):
-                for j, number, value in reached:
-                    entry = entries.setdefault((int(f), j), len(entries))
-                    terms.append((entry, slope, number, float(factor) * value))
-        return entries, terms
+        at = np.array([place[coordinate] for coordinate in self.bend.incoming.coordinates], dtype=np.intp)
+        matrix = self.bend.incoming.matrix.tocoo()
+        return np.stack([matrix.row, at[matrix.col]]).astype(np.intp), matrix.data
+
+    @cached_property
+    def _products(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], sparse.csr_array]:
+        """The entries, the slope and the entry of dz/dxi of each product, and from the products to the entries."""
+        slopes = self.bend.curve.reach.tocsr().tocoo()
+        inner = np.hstack([self._straight[0], self._inner.entries])
+        through = [
+            sparse.csr_array((np.ones(len(at)), at, np.arange(len(at) + 1)), (len(at), self.bend.curve.reach.shape[1]))
+            for at in (slopes.col, inner[0])
+        ]
+        outer, within = (through[0] @ through[1].T).nonzero()
+        made = self.bend.matrix[:, slopes.row[outer]].tocoo()
+        entries, which = np.unique(np.stack([made.row, inner[1, within[made.col]]]), axis=1, return_inverse=True)
+        total = sparse.csr_array((made.data, (which.ravel(), made.col)), shape=(entries.shape[1], len(outer)))
+        return entries.astype(np.intp), outer, within, total
 
     @property
-    def entries(self) -> tuple[tuple[int, int], ...]:
-        return tuple(self._terms[0])
+    def entries(self) -> NDArray[np.intp]:
+        return self._products[0]
 
     def slopes(self, values: Array) -> Array:
         """Return its entries for some rows."""
+        _, outer, within, total = self._products
         with np.errstate(all="ignore"):
             own = self.bend.curve.slopes(self.forward.inputs(self.bend, values))
-        if self._plain:
-            return own
-        found = np.asarray((self._straight @ own.T).T)
-        if self._crossed[0].shape[0]:
-            outer, inner, total = self._crossed
-            found += np.asarray((total @ (own[:, outer] * self._inner.slopes(values)[:, inner]).T).T)
-        return found
-
-    @cached_property
-    def _plain(self) -> bool:
-        """Whether each entry is one slope as it is."""
-        entries, terms = self._terms
-        slopes = self.bend.curve.reach.nnz
-        return len(entries) == slopes and terms == [(i, i, -1, 1.0) for i in range(slopes)]
-
-    @cached_property
-    def _straight(self) -> sparse.csr_array:
-        """From slopes of the curve to entries, where z is affine."""
-        entries, terms = self._terms
-        kept = [(entry, slope, factor) for entry, slope, number, factor in terms if number < 0]
-        return _summing(kept, (len(entries), self.bend.curve.reach.nnz))
-
-    @cached_property
-    def _crossed(self) -> tuple[NDArray[np.intp], NDArray[np.intp], sparse.csr_array]:
-        """Which slopes of the curve are multiplied with which of z, and from the products to entries."""
-        entries, terms = self._terms
-        kept = [(entry, slope, number, factor) for entry, slope, number, factor in terms if number >= 0]
-        outer = np.array([slope for _, slope, _, _ in kept], dtype=np.intp)
-        inner = np.array([number for _, _, number, _ in kept], dtype=np.intp)
-        total = _summing(
-            [(entry, i, factor) for i, (entry, _, _, factor) in enumerate(kept)], (len(entries), len(kept))
-        )
-        return outer, inner, total
-
-
-def _listed(matrix: sparse.csr_array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the entries of a matrix, row by row."""
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return rows, matrix.indices
-
-
-def _row(matrix: sparse.csr_array, index: int) -> tuple[NDArray[np.intp], Array]:
-    """Return places and numbers of a row, or of a column of a matrix by columns."""
-    at = slice(matrix.indptr[index], matrix.indptr[index + 1])
-    return matrix.indices[at], matrix.data[at]
-
-
-def _summing(terms: Sequence[tuple[int, int, float]], shape: tuple[int, int]) -> sparse.csr_array:
-    rows, columns, factors = zip(*terms, strict=True) if terms else ((), (), ())
-    return sparse.csr_array((np.array(factors, dtype=np.float64), (rows, columns)), shape=shape)
+        inner = np.broadcast_to(self._straight[1], (len(values), len(self._straight[1])))
+        inner = np.hstack([inner, self._inner.slopes(values)])
+        return np.asarray((total @ (own[:, outer] * inner[:, within]).T).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +139,7 @@ class Curves:
         place = {coordinate: i for i, coordinate in enumerate(private)}
         found = [
             (place[forward.coordinates[at]], feature, i)
-            for i, (feature, at) in enumerate(forward.entries)
+            for i, (feature, at) in enumerate(forward.entries.T.tolist())
             if forward.coordinates[at] in place
         ]
         coordinates, features, chosen = np.array(sorted(found), dtype=np.intp).reshape(-1, 3).T
@@ -205,7 +162,3 @@ class Curves:
             coordinates=np.sort(moved),
             factors=self.factors[kept],
         )
-
-    def scaled(self, by: Array) -> "Curves":
-        """Return those of features that are each multiplied by a number."""
-        return replace(self, factors=self.factors * by[self.features])

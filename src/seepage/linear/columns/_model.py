@@ -56,9 +56,9 @@ def affine_of(preprocess: Model, estimator: Model, names: Sequence[str]) -> Affi
 def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
     """Name each feature after the columns that it is made of."""
     found, reach = [], affine.reach()
-    bent = {int(row) for bend in affine.bends for row in bend.matrix.tocoo().coords[0]}
+    bent = {int(row) for bend in affine.bends for row in bend.matrix.tocoo().row}
     for feature in range(affine.features):
-        reached = [affine.coordinates[i] for i in reach[[feature]].tocoo().coords[1]]
+        reached = [affine.coordinates[i] for i in reach[[feature]].tocoo().col]
         if feature in bent:
             columns = dict.fromkeys(names[coordinate.column] for coordinate in reached)
             found.append(f"feature {feature} ({', '.join(columns) or 'constant'})")

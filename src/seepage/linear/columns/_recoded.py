@@ -1,11 +1,13 @@
 """Features that are sums of others with given factors: another basis of the same splines, a coding of levels."""
 # mypy: disable-error-code="misc"
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+
+from seepage._python import Self
 
 Array = NDArray[np.float64]
 

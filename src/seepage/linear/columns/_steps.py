@@ -1,7 +1,7 @@
 """Preprocessing steps of scikit-learn as maps of the raw columns.
 
 `through(step, incoming, path)` continues a map through one fitted step. To support another step, register one function
-for its class; a step that is not affine brings a `Curve` with its derivatives, and one whose constants are means and
+for its class; a smooth step is `incoming.bent(step.transform, path)`, and one whose constants are means and
 deviations of the rows claims it (`Claim`), so that they are not taken as public:
 
     @through.register
@@ -10,15 +10,15 @@ deviations of the rows claims it (`Claim`), so that they are not taken as public
 
     @through.register
     def _(step: MyWarp, incoming: Affine, path: str) -> Affine:
-        return incoming.bent(MyCurve(step.strength_), path)
+        return incoming.bent(step.transform, path)
 """
 
 from collections.abc import Hashable
-from dataclasses import replace
-from functools import singledispatch
+from functools import partial, singledispatch
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -33,6 +33,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     SplineTransformer,
@@ -40,13 +41,15 @@ from sklearn.preprocessing import (
 )
 
 from seepage._tables import is_missing
+from seepage.core import slope
+from seepage.core.dual import SLOPES
 from seepage.errors import UnsupportedError
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._claims import Claim
-from seepage.linear.columns._curve import Powers, Splines
-from seepage.linear.columns._encoder import EncoderCurve, FrozenEncoder
-from seepage.linear.columns._functions import SLOPES, CalledFunction, Elementwise
+from seepage.linear.columns._curve import PowerSlopes, SplineSlopes
 from seepage.linear.columns._recoded import Recoded
+
+Array = NDArray[np.float64]
 
 
 @singledispatch
@@ -76,22 +79,6 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def single_steps(step: object, path: str = "") -> dict[str, object]:
-    """Return the steps that a step is made of, by where they stand."""
-    if isinstance(step, Pipeline):
-        inner = list(step.steps)
-    elif isinstance(step, FeatureUnion):
-        inner = list(step.transformer_list)
-    elif isinstance(step, ColumnTransformer):
-        inner = [(name, each) for name, each, columns in step.transformers_ if len(positions(columns, step))]
-    else:
-        return {} if step is None or isinstance(step, str) else {path: step}
-    found: dict[str, object] = {}
-    for name, each in inner:
-        found.update(single_steps(each, _below(path, name)))
-    return found
-
-
 def is_called(step: object, path: str, name: str) -> bool:
     """Return whether a name is that of a step: all that lead to it, one of them, or its class in small letters."""
     return name in (path, *path.split("."), type(step).__name__.lower())
@@ -111,20 +98,6 @@ def learns(step: object) -> bool:
     return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures | Recoded)
 
 
-def knows_none(step: object) -> bool:
-    """Return whether steps were fitted on rows in which None, and not NaN, stands for a missing value.
-
-    Files know one kind of missing value; libraries of frames make one or the other of it.
-    """
-    if step is None:
-        return False
-    for each in single_steps(step).values():
-        levels = getattr(each, "categories_", ())
-        if getattr(each, "missing_values", np.nan) is None or any(v is None for one in levels for v in one.tolist()):
-            return True
-    return False
-
-
 def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:
     name = type(step).__name__
     return UnsupportedError(
@@ -141,26 +114,27 @@ def _(step: Pipeline, incoming: Affine, path: str) -> Affine:
     return incoming
 
 
-@through.register
-def _(step: FeatureUnion, incoming: Affine, path: str) -> Affine:
+@through.register(FeatureUnion)
+@through.register(ColumnTransformer)
+def _(step: FeatureUnion | ColumnTransformer, incoming: Affine, path: str) -> Affine:
     parts = []
-    for name, inner in step.transformer_list:
-        if inner != "drop":
-            weight = (step.transformer_weights or {}).get(name, 1.0)
-            parts.append(through(inner, incoming, _below(path, name)).scaled(weight))
+    for name, inner, columns in side_by_side(step):
+        part = through(inner, incoming if columns is None else incoming.take(columns), _below(path, name))
+        weight = (step.transformer_weights or {}).get(name, 1.0)
+        parts.append(part if weight == 1.0 else part.scaled(weight))
     return Affine.stacked(parts)
 
 
-@through.register
-def _(step: ColumnTransformer, incoming: Affine, path: str) -> Affine:
-    parts = []
-    for name, inner, columns in step.transformers_:
-        index = positions(columns, step)
-        if len(index) and not (isinstance(inner, str) and inner == "drop"):
-            weight = (step.transformer_weights or {}).get(name, 1.0)
-            part = through(inner, incoming.take(index), _below(path, name))
-            parts.append(part if weight == 1.0 else part.scaled(weight))
-    return Affine.stacked(parts)
+def side_by_side(step: FeatureUnion | ColumnTransformer) -> list[tuple[str, object, NDArray[np.intp] | None]]:
+    """Return the steps that another one holds side by side: their names, and their columns (None for all)."""
+    if isinstance(step, FeatureUnion):
+        return [(name, inner, None) for name, inner in step.transformer_list if not _is_dropped(inner)]
+    held = [(name, inner, positions(columns, step)) for name, inner, columns in step.transformers_]
+    return [(name, inner, at) for name, inner, at in held if len(at) and not _is_dropped(inner)]
+
+
+def _is_dropped(step: object) -> bool:
+    return isinstance(step, str) and step == "drop"
 
 
 def positions(columns: slice | ArrayLike, step: ColumnTransformer) -> NDArray[np.intp]:
@@ -241,26 +215,23 @@ def _(step: SelectorMixin, incoming: Affine, path: str) -> Affine:
 def _(step: FunctionTransformer, incoming: Affine, path: str) -> Affine:
     if step.func is None:
         return incoming
-    if not step.kw_args and isinstance(step.func, Hashable) and step.func in SLOPES:
-        return incoming.bent(Elementwise(step.func, incoming.features), path)
-    names = getattr(step, "feature_names_in_", None)
-    called = None if names is None else tuple(map(str, names))
-    one = CalledFunction(step.transform, incoming.features, 0, called, step.func, step.get_params(deep=False))
-    try:
-        features = one.values(np.ones((1, incoming.features))).shape[1]
-    except Exception as reason:
-        raise _not_affine(path, step, f"its function does not take one row of numbers ({reason})") from reason
-    return incoming.bent(replace(one, features=features), path)
+    elementwise = isinstance(step.func, np.ufunc) and step.func.nin == step.func.nout == 1
+    slopes = partial(_slopes_of, step.func) if step.func in SLOPES and elementwise else None
+    return incoming.bent(step.transform, path, slopes, sparse.eye(incoming.features) if elementwise else None)
+
+
+def _slopes_of(function: np.ufunc, inputs: Array) -> Array:
+    return np.asarray(slope(function)(inputs))
 
 
 @through.register
 def _(step: PolynomialFeatures, incoming: Affine, path: str) -> Affine:
-    return incoming.bent(Powers(step.powers_, step.get_params(deep=False)), path)
+    return incoming.bent(step.transform, path, PowerSlopes(step.powers_), step.powers_ > 0)
 
 
 @through.register
-def _(step: FrozenEncoder, incoming: Affine, path: str) -> Affine:
-    return incoming.bent(EncoderCurve(step.module, tuple(step.shape)), path)
+def _(step: PowerTransformer, incoming: Affine, path: str) -> Affine:
+    return incoming.bent(step.transform, path, reach=sparse.eye(incoming.features))
 
 
 @through.register
@@ -268,13 +239,16 @@ def _(step: SplineTransformer, incoming: Affine, path: str) -> Affine:
     if step.degree == 0:
         raise _without_slope(path, step)
     knots = tuple(np.asarray(spline.t, dtype=np.float64) for spline in step.bsplines_)
-    coefficients = np.asarray(step.bsplines_[0].c, dtype=np.float64)
-    kept = coefficients.shape[1] - (not step.include_bias)
-    settings = step.get_params(deep=False)
-    return incoming.bent(Splines(knots, coefficients, step.degree, step.extrapolation, kept, settings), path)
+    features = step.n_features_out_ // len(knots)
+    coefficients = np.asarray(step.bsplines_[0].c, dtype=np.float64)[:, :features]
+    slopes = SplineSlopes(knots, coefficients, step.degree, step.extrapolation)
+    return incoming.bent(step.transform, path, slopes, np.repeat(np.eye(len(knots)), features, axis=0))
 
 
-@through.register
+@through.register(QuantileTransformer)
+@through.register(KBinsDiscretizer)
+@through.register(Binarizer)
+@through.register(OrdinalEncoder)
 def _(step: QuantileTransformer | KBinsDiscretizer | Binarizer | OrdinalEncoder, incoming: Affine, path: str) -> Affine:
     raise _without_slope(path, step)
 

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial, singledispatch
+from typing import cast
 
 import narwhals as nw
+import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -22,7 +24,7 @@ from sklearn.preprocessing import (
 
 from seepage._tables import Data, Frame, Model
 from seepage.linear.columns._affine import Affine
-from seepage.linear.columns._steps import positions, through
+from seepage.linear.columns._steps import side_by_side, through
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,28 +56,44 @@ class Step:
         return [self.incoming.raw_column(feature) for feature in range(self.incoming.features)]
 
 
-def walk(step: Model, incoming: Affine, data: Callable[[], Data], path: tuple[str, ...] = ()) -> Iterator[Step]:
-    """Yield the steps that do something, each by the way that leads to it, with what goes in.
+def walk(
+    step: Model, incoming: Affine | None = None, data: Callable[[], Data] = lambda: None, path: tuple[str, ...] = ()
+) -> Iterator[Step]:
+    """Yield the steps that do something, each with its path, the features before it and the rows that reach it.
 
-    What only holds other steps (a Pipeline, a ColumnTransformer, a FeatureUnion) is not yielded, but what is in it.
+    A step that holds others (a Pipeline, a ColumnTransformer, a FeatureUnion) is not yielded; those in it are.
     """
     if step is None or isinstance(step, str) or (isinstance(step, FunctionTransformer) and step.func is None):
         return
     if isinstance(step, Pipeline):
         for name, inner in step.steps:
             yield from walk(inner, incoming, data, (*path, name))
-            if inner is not None and not isinstance(inner, str):
+            if incoming is not None and inner is not None and not isinstance(inner, str):
                 incoming, data = through(inner, incoming, name), partial(_after, inner, data)
-    elif isinstance(step, ColumnTransformer):
-        for name, inner, columns in step.transformers_:
-            index = positions(columns, step)
-            if len(index):
-                yield from walk(inner, incoming.take(index), partial(_taken, data, index.tolist()), (*path, name))
-    elif isinstance(step, FeatureUnion):
-        for name, inner in step.transformer_list:
-            yield from walk(inner, incoming, data, (*path, name))
+    elif isinstance(step, ColumnTransformer | FeatureUnion):
+        for name, inner, columns in side_by_side(step):
+            taken = incoming if columns is None or incoming is None else incoming.take(columns)
+            rows = data if columns is None else partial(_taken, data, columns.tolist())
+            yield from walk(inner, taken, rows, (*path, name))
     else:
-        yield Step(path, step, incoming, data)
+        yield Step(path, step, cast(Affine, incoming), data)
+
+
+def single_steps(step: Model) -> dict[str, Model]:
+    """Return the steps that a step is made of, by their paths."""
+    return {each.name: each.step for each in walk(step)}
+
+
+def knows_none(step: Model) -> bool:
+    """Return whether steps were fitted on rows in which None, and not NaN, stands for a missing value.
+
+    Files know one kind of missing value; libraries of frames make one or the other of it.
+    """
+    for each in single_steps(step).values():
+        levels = getattr(each, "categories_", ())
+        if getattr(each, "missing_values", np.nan) is None or any(v is None for one in levels for v in one.tolist()):
+            return True
+    return False
 
 
 def _after(step: Model, data: Callable[[], Data]) -> Data:
@@ -120,7 +138,8 @@ def _(step: StandardScaler, called: str) -> str:
     return f"the {' and '.join(both)} of {{columns}}"
 
 
-@_learned.register
+@_learned.register(MinMaxScaler)
+@_learned.register(MaxAbsScaler)
 def _(step: MinMaxScaler | MaxAbsScaler, called: str) -> str:
     return "the smallest and largest values of {columns}"
 
@@ -140,7 +159,8 @@ def _(step: SplineTransformer, called: str) -> str:
     return "the knots of the splines of {columns}"
 
 
-@_learned.register
+@_learned.register(PCA)
+@_learned.register(TruncatedSVD)
 def _(step: PCA | TruncatedSVD, called: str) -> str:
     return "the principal axes of {columns}"
 

@@ -1,9 +1,7 @@
 """People in Parquet files: measured where they are, never gathered."""
 
-from seepage.linear.files._ids import Hashing as Hashing
 from seepage.linear.files._ids import check_ids as check_ids
 from seepage.linear.files._kept import Where as Where
-from seepage.linear.files._measure import check_smooth as check_smooth
 from seepage.linear.files._measure import information_in_files as information_in_files
 from seepage.linear.files._measure import measure_files as measure_files
 from seepage.linear.files._measure import noted as noted

@@ -1,24 +1,19 @@
-"""Whether the ids of people in files name one row each.
+"""Check that ids are unique across files.
 
-Ids are compared by 64 bits of a hash, eight bytes a row. Up to 2^26 rows these are held in memory. Of more rows the
-column is still read once, 2^26 rows at a time: their hashes are sorted and put into temporary files, each for a range
-of them, and the files are read and sorted one by one. Of 10^9 different ids two share a hash with a chance of 3%, of
-10^10 almost surely; so whatever seems to repeat itself is read once more and compared as it is.
+Ids are compared by 64 bits of a hash, eight bytes a row in the memory of the driver. Of 10^9 different ids two share a
+hash with a chance of 3%, so ids whose hashes repeat are read once more and compared as they are.
 """
 
-import tempfile
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import IO, ClassVar
+from typing import ClassVar
 
 import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._amounts import size
 from seepage.errors import InputError
 from seepage.execution import OverRun, in_runs
 from seepage.execution.storage import FileStore, Progress, Unit
@@ -27,7 +22,6 @@ from seepage.linear.information import WARM
 
 Hashes = NDArray[np.uint64]
 
-_MOST_AT_ONCE = 2**26
 _BATCH = 2**17
 # Enough to name some and to count what a mistaken column would repeat.
 _MOST_COMPARED = 10_000
@@ -36,10 +30,18 @@ _MOST_COMPARED = 10_000
 def check_ids(source: SourceInFiles, column: str) -> None:
     """Refuse a column in which an id stands for several rows."""
     files, engine, progress = source.files, source.engine, Progress(source.job.progress)
-    twice = np.concatenate(list(_repeated(_blocks(source, column), files.count)))
+    runs = in_runs(files.units, engine.workers)
+    starts = np.append(0, np.cumsum([sum(unit.rows for unit in run) for run in runs]))
+    hashes = np.empty(files.count, dtype=np.uint64)
+    with progress.of("comparing ids", len(runs)) as watch:
+        # Mapped and not added up: a cluster would carry them about once for each level of the sum.
+        for index, found in engine.map(Hashing(files.store, column), runs):
+            hashes[starts[index] : starts[index + 1]] = found
+            watch(1)
+    hashes.sort()
+    twice = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     if not twice.size:
         return
-    runs = in_runs(files.units, engine.workers)
     with progress.of("comparing ids", len(runs)) as watch:
         counted = engine.total(OverRun(Comparing(files.store, column, twice[:_MOST_COMPARED])), runs, watch)
     repeated = {value: count for value, count in counted.items() if count > 1}
@@ -52,60 +54,6 @@ def check_ids(source: SourceInFiles, column: str) -> None:
         "rows). Over files each person has one row: name a column that is unique, or measure in memory, where rows of "
         "one id are one person's."
     )
-
-
-def _blocks(source: SourceInFiles, column: str) -> Iterator[Hashes]:
-    """Yield the hashes of all rows in ascending order, of as many units at a time as are held in memory."""
-    files, engine = source.files, source.engine
-    ends = np.cumsum([unit.rows for unit in files.units])
-    first = 0
-    while first < len(files.units):
-        before = ends[first - 1] if first else 0
-        last = max(int(np.searchsorted(ends, before + _MOST_AT_ONCE, side="right")), first + 1)
-        runs = in_runs(files.units[first:last], engine.workers)
-        starts = np.append(0, np.cumsum([sum(unit.rows for unit in run) for run in runs]))
-        hashes = np.empty(starts[-1], dtype=np.uint64)
-        with Progress(source.job.progress).of("comparing ids", len(runs)) as watch:
-            # Mapped and not added up: a cluster would carry them about once for each level of the sum.
-            for index, found in engine.map(Hashing(files.store, column), runs):
-                hashes[starts[index] : starts[index + 1]] = found
-                watch(1)
-        hashes.sort()
-        yield hashes
-        first = last
-
-
-def _repeated(blocks: Iterator[Hashes], count: int) -> Iterator[Hashes]:
-    """Yield the hashes that stand there several times, some at a time."""
-    shares = -(-count // _MOST_AT_ONCE)
-    edges = np.array([share * 2**64 // shares for share in range(1, shares)], dtype=np.uint64)
-    with ExitStack() as stack:
-        # Without a name: nobody else reads them, and nothing of them stays, whatever happens to this process.
-        parts = [stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(shares if shares > 1 else 0)]
-        for hashes in blocks:
-            first = np.append(True, hashes[1:] != hashes[:-1])
-            yield np.unique(hashes[~first])
-            if parts:
-                # Each once, so that a column of few values fits too.
-                hashes = hashes[first]
-                _write(parts, np.split(hashes, np.searchsorted(hashes, edges)), count)
-        for part in parts:
-            part.seek(0)
-            every = np.sort(np.frombuffer(part.read(), dtype=np.uint64))
-            yield np.unique(every[1:][every[1:] == every[:-1]])
-
-
-def _write(parts: Sequence[IO[bytes]], hashes: Sequence[Hashes], count: int) -> None:
-    try:
-        for part, some in zip(parts, hashes, strict=True):
-            left = some.data.cast("B")
-            while left:
-                left = left[part.write(left) :]
-    except OSError as error:
-        raise InputError(
-            f"The ids of {count:,} people are compared in {size(8 * count)} of temporary files, which cannot be "
-            f"written to {tempfile.gettempdir()} ({error}). Name a folder with more room in TMPDIR."
-        ) from error
 
 
 @dataclass(frozen=True, eq=False)

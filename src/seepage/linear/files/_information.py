@@ -12,7 +12,6 @@ from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
 from seepage.leakage.types import By, Kind, Variance, Who
 from seepage.linear.files._facts import FactFinder, Facts, Gathering
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
-from seepage.linear.files._refits import RefittedPeople, Refitting, Seeing
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, ScoresSummary, places
 from seepage.linear.information import ExactInformation, KnownValues
@@ -121,41 +120,22 @@ class FileInformation(ExactInformation):
         return self.rows.add(self._finding, "variances")
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
-        self._check_refits(attribute)
-        name = None if self.is_label(attribute) else attribute
-        if values is None:
-            self._check_category(attribute)
-            classes = self.reading.labels.classes if name is None else None
-            seen = self.rows.add(Seeing(self.rows.reader, name), "values").values if classes is None else classes
-            values = np.unique(np.array(list(seen))).tolist()
-        work = Refitting(self.rows.reader, self.geometry, self.penalty, name, tuple(values))
-        parts = self.rows.each(work, f"refitting with other values of {attribute}")
-        found = RefittedPeople.together(parts)
-        return Distances(work.values, found.truth, found.distance, unlike=found.unlike)
-
-    def _check_refits(self, attribute: str) -> None:
-        """Refuse refits that need more than the sums and a person's own row."""
-        balanced = self.is_label(attribute) and self.reading.balance is not None
-        if len(self.rows.reader.roles.target) > 1 and self.is_label(attribute):
-            raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
-        if self.geometry.loss.quadratic and not balanced:
-            return
-        why = "class_weight='balanced' moves every weight" if balanced else "its loss is not quadratic"
         raise UnansweredError(
-            f"How far the release moves with {attribute!r} is found by refitting, and {why}, so that each refit needs "
-            "all rows again: over files that is done for squared loss. Certified without refits are eta, error_floor() "
-            "and joint(); for the success rate measure the rows, with everybody else, in memory."
+            f"The success rate of {attribute!r} is found by refits, which are made in memory: measure a frame of the "
+            "rows. Over files eta, error_floor() and joint_information_loss() are answered."
         )
 
-    def joint(self, who: Who, attribute: str | None) -> float:
+    def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         if who is not None and not isinstance(who, Mapping):
-            raise UnansweredError('People in files are chosen by values of their columns: joint({"column": value}).')
-        self.rows.files.require(list(who or ()), "joint's column")
+            raise UnansweredError(
+                'People in files are chosen by values of their columns: joint_information_loss({"column": value}).'
+            )
+        self.rows.files.require(list(who or ()), "joint_information_loss's column")
         geometry = self.geometry_of(attribute)
         # Nobody in files lacks a value, so that it does not matter which columns the attributes are.
         known = KnownValues(geometry, tuple(range(len(geometry.blocks))))
         add = known.joint_gram if geometry.stacked else geometry.joining.sums
-        sums: JointSums | Array | Nothing = self.rows.joint(add, who)
+        sums: JointSums | Array | Nothing = self.rows.joint_information_loss(add, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
         if isinstance(sums, JointSums):
@@ -182,7 +162,7 @@ class FileInformation(ExactInformation):
         if self.rows.output is None:
             raise UnansweredError(
                 "What the release says of each person was not kept. Measure with output=, a folder for their rows; "
-                "summary(), by_group(), most_exposed() and joint() need none."
+                "summary(), by_group(), most_exposed() and joint_information_loss() need none."
             )
         self._summary(kind)
         names = ("eta", "dfil") if kind == "examples" else self.attribute_names

@@ -28,7 +28,11 @@ def measure_files(
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
     fit, roles, job = Fit.assembled(model, source).publishing(question.published), source.roles, source.job
-    check_smooth(fit)
+    if fit.problem.selects:
+        raise UnsupportedError(
+            f"A {fit.problem.estimator} with an L1 penalty is not measured over files. Read the rows into memory: "
+            "seepage.measure(model, frame, y, ...); or fit with an L2 penalty alone."
+        )
     if roles.ids is not None:
         check_ids(source, roles.ids)
     rows = fit.rows
@@ -82,16 +86,6 @@ def information_in_files(
     )
 
 
-def check_smooth(fit: Fit[FileRows]) -> None:
-    """Refuse a model with kinks: how far everybody is from the nearest is told with every number."""
-    if fit.problem.selects:
-        raise UnsupportedError(
-            f"A {fit.problem.estimator} with an L1 penalty is not measured over files: its numbers hold up to the "
-            "nearest kink, which is found for people in memory. Read the rows into memory: seepage.measure(model, "
-            "frame, y, ...); or fit with an L2 penalty alone."
-        )
-
-
 @contextmanager
 def _tidied(output: OutputFolder | None) -> Iterator[None]:
     """Tidy up after workers that were stopped in the midst of a file, and note which file of rows was damaged."""
@@ -118,10 +112,8 @@ def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
     settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates
     classes = () if problem.labels.classes is None else problem.labels.classes.tolist()
     numbers = problem.parameters, problem.penalty, problem.basis, affine.matrix.toarray(), affine.offset
-    table = {} if files.snapshot is None else {"snapshot": repr(files.snapshot.pinned)}
     filtered = {} if files.where is None else {"where": str(files.where)}
     return {
-        **table,
         **filtered,
         "seepage": __version__,
         "model": fingerprint(settings, classes, *numbers, affine.bends),
@@ -132,14 +124,12 @@ def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
 
 
 def _of_a_table(files: Files) -> tuple[Assumption, ...]:
-    """Say which state of a table the people are."""
-    if files.snapshot is None:
+    """State the version of a Delta table whose rows the people are."""
+    if files.state is None:
         return ()
-    table = files.snapshot
-    called = "version" if table.format == "Delta" else "snapshot"
-    # The number is a name: its digits are all told.
-    names = {"format": table.format, "table": table.name, "version": f"{called} {table.version}"}
-    return (Assumption("snapshot", "The people are the rows of {version} of the {format} table {table}.", {}, names),)
+    name, version = files.state
+    words = "The people are the rows of version {version} of the Delta table {table}."
+    return (Assumption("snapshot", words, {}, {"table": name, "version": str(version)}),)
 
 
 def _check_names(roles: Roles, attributes: Sequence[str]) -> None:

@@ -83,7 +83,7 @@ class PeopleInFiles(People):
         if self.name is None:
             raise UnansweredError(
                 "Nobody in these files has a name. Measure with ids=, the column that names people, or choose them by "
-                'values of a column: joint({"column": value}).'
+                'values of a column: joint_information_loss({"column": value}).'
             )
         return {self.name: [ids] if isinstance(ids, str) else column_values(ids).tolist()}
 

@@ -7,17 +7,17 @@ from typing import TypeGuard
 
 from seepage._tables import Data, Listed
 from seepage.errors import InputError
-from seepage.execution import Job, Snapshot
+from seepage.execution import Job
 from seepage.execution.storage import Paths
 from seepage.leakage.types import By
 
 
 def are_paths(X: Data) -> TypeGuard[Paths]:
     """Return whether rows are given as names of files; refuse those that are elsewhere with what to pass instead."""
-    if isinstance(X, str | os.PathLike | Snapshot):
+    if isinstance(X, str | os.PathLike) or _is_delta(X):
         return True
     _refuse_elsewhere(X)
-    return isinstance(X, list | tuple) and all(isinstance(path, str | os.PathLike | Snapshot) for path in X)
+    return isinstance(X, list | tuple) and all(isinstance(path, str | os.PathLike) for path in X)
 
 
 # What to pass instead of rows that another system holds, or has only promised, by the package and kind of them.
@@ -28,21 +28,28 @@ _INSTEAD = {
     "job=seepage.engines.Job(engine=seepage.engines.Ray()).",
     ("dask", "DataFrame"): 'Write it, df.to_parquet("folder"), and pass that path; or pass df.compute() if it fits in '
     "memory.",
-    ("deltalake", "DeltaTable"): "Pass seepage.engines.Snapshot(table.table_uri, version=table.version()).",
-    ("pyiceberg", "Table"): "Pass seepage.engines.Snapshot(table.metadata_location).",
+    ("pyiceberg", "Table"): "Pass [task.file.file_path for task in table.scan().plan_files()] if no task has "
+    "delete_files; or table.scan().to_arrow() if it fits in memory.",
     ("pyarrow", "Dataset"): "Pass its paths, dataset.files; or dataset.to_table() if it fits in memory.",
     ("polars", "LazyFrame"): "Pass X.collect(), or the paths of its files.",
 }
 
 
+def _is_delta(X: object) -> bool:
+    return ("deltalake", "DeltaTable") in _kinds(X)
+
+
+def _kinds(X: object) -> list[tuple[str, str]]:
+    """Return the packages and names of an object's classes: libraries that X comes from are not imported here."""
+    return [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(X).__mro__]
+
+
 def _refuse_elsewhere(X: object) -> None:
-    # Of classes that are not imported here only the names are known.
-    for kind in type(X).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if (package, kind.__name__) in _INSTEAD:
+    for package, name in _kinds(X):
+        if (package, name) in _INSTEAD:
             raise InputError(
                 f"X is a {type(X).__name__} of {package}: its rows are elsewhere, and are read there, not gathered. "
-                f"{_INSTEAD[package, kind.__name__]}"
+                f"{_INSTEAD[package, name]}"
             )
 
 

@@ -170,7 +170,9 @@ class FileRows:
         reading = 16.0 * p + 0.007 * p**2
         return (reading + 370 + 12.0 * p + 0.050 * p**2) / (reading + 24 + 6.1 * p + 0.055 * p**2)
 
-    def joint(self, of: Callable[[Batch], Result], people: Mapping[str, object] | None) -> Result | Nothing:
+    def joint_information_loss(
+        self, of: Callable[[Batch], Result], people: Mapping[str, object] | None
+    ) -> Result | Nothing:
         """Add up over some of the rows."""
         return self.add(Adding(replace(self.reader, only=people), of), "joint information")
 

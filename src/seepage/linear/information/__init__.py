@@ -1,6 +1,5 @@
 """The exact information of a linear model's release, from a fitted model and where its rows are."""
 
-from seepage.linear.information._breaking import with_kinks as with_kinks
 from seepage.linear.information._changed_scales import ChangedScales as ChangedScales
 from seepage.linear.information._exact import ExactInformation as ExactInformation
 from seepage.linear.information._exact import Noised as Noised
@@ -24,28 +23,18 @@ from seepage.linear.information._geometry import published_of as published_of
 from seepage.linear.information._information import LinearInformation as LinearInformation
 from seepage.linear.information._known import KnownValues as KnownValues
 from seepage.linear.information._known import Scorer as Scorer
-from seepage.linear.information._known import jacobians_of as jacobians_of
-from seepage.linear.information._known import scorer_of as scorer_of
-from seepage.linear.information._nearby import Nearby as Nearby
-from seepage.linear.information._one_margin import OneMargin as OneMargin
-from seepage.linear.information._one_margin import OneSlope as OneSlope
 from seepage.linear.information._passes import WARM as WARM
 from seepage.linear.information._passes import Adding as Adding
 from seepage.linear.information._passes import Kept as Kept
 from seepage.linear.information._passes import OnEngine as OnEngine
 from seepage.linear.information._passes import fingerprint as fingerprint
-from seepage.linear.information._preprocessing import AddingFilled as AddingFilled
 from seepage.linear.information._preprocessing import Preprocessing as Preprocessing
 from seepage.linear.information._preprocessing import SolvedSteps as SolvedSteps
-from seepage.linear.information._preprocessing import columns_of as columns_of
 from seepage.linear.information._preprocessing import preprocessing_of as preprocessing_of
 from seepage.linear.information._preprocessing import steps_named as steps_named
-from seepage.linear.information._preprocessing import with_filled_moved as with_filled_moved
-from seepage.linear.information._refit import Refit as Refit
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import NoiseShape as NoiseShape
 from seepage.linear.information._scales import Scales as Scales
-from seepage.linear.information._several_margins import SeveralMargins as SeveralMargins
 from seepage.linear.information._shape import MovingShape as MovingShape
 from seepage.linear.information._shape import noise_assumptions as noise_assumptions
 from seepage.linear.information._stacked import Stacked as Stacked

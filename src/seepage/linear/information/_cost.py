@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from seepage.leakage import Cost
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.objective import NewtonSums, Squared, newton_sums
-from seepage.linear.rows import Rows
+from seepage.linear.rows import RowData
 
 Array = NDArray[np.float64]
 
 
-def cost_of(geometry: Geometry, rows: Rows, penalty: Array, covariance: Array) -> Cost:
+def cost_of(geometry: Geometry, rows: RowData, penalty: Array, covariance: Array) -> Cost:
     """Return what noise costs: 1/2 tr(H0 Sigma) over the weight of all rows (eq. 7.3).
 
     Parameters
     ----------
     geometry : Geometry
         Of the fit.
-    rows : Rows
+    rows : RowData
         All of them.
     penalty : ndarray of shape (p, outputs)
     covariance : ndarray
@@ -37,7 +37,7 @@ def cost_of(geometry: Geometry, rows: Rows, penalty: Array, covariance: Array) -
     if active is not None:
         # Noise is on the coefficients that are zero, too, and the frame is without them.
         spread = 0.5 * float(np.sum((active.hessian - np.diag(penalty[:, 0])) * covariance))
-    squared = isinstance(geometry.loss, Squared)
+    squared = isinstance(geometry.loss, Squared) and outputs == 1
     inverse = geometry.minimizer.inverse
     sandwich = inverse @ sums.hessian @ inverse
     outer = frame.matrix(p)

@@ -1,13 +1,11 @@
 """Refusing a model whose coefficients grow without end: what solvers then return is where they stopped."""
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.columns import Affine
 from seepage.linear.objective import Minimizer, Problem, escape_of
-from seepage.linear.rows import Frame, Rows
+from seepage.linear.rows import Frame, RowData
 
 # A linear program over more parameters than these is solved only where a minimizer seems to have been found.
 _MOST_PARAMETERS = 1000
@@ -15,32 +13,22 @@ _MOST_PARAMETERS = 1000
 _MOST_COLUMNS = 30
 
 
-class Minimized(Protocol):
-    """A model with the rows that it was fitted on."""
-
-    @property
-    def problem(self) -> Problem:
-        """What was minimized."""
-        ...
-
-    @property
-    def affine(self) -> Affine:
-        """What the steps do to the raw columns."""
-        ...
-
-    @property
-    def rows(self) -> Rows:
-        """The rows."""
-        ...
-
-
 def refuse_endless(
-    fit: Minimized, frame: Frame, names: tuple[str, ...], found: Minimizer | None, *, single: bool
+    problem: Problem,
+    affine: Affine,
+    rows: RowData,
+    frame: Frame,
+    names: tuple[str, ...],
+    found: Minimizer | None,
+    *,
+    single: bool,
 ) -> None:
     """Refuse a model without a minimizer, by the columns that are to blame (eq. 4.7).
 
     Parameters
     ----------
+    problem, affine, rows : Problem, Affine, RowData
+        What was minimized, what the steps do to the raw columns, and the rows.
     frame : Frame
         A center to look at the rows from.
     names : tuple of str
@@ -50,17 +38,16 @@ def refuse_endless(
     single : bool
         Whether features were computed in single precision.
     """
-    problem = fit.problem
     free = (problem.penalty == 0) & (problem.absolute == 0)
     if problem.free is not None:
         free = free & problem.free
     if found is None and free.sum() > _MOST_PARAMETERS:
         return
-    groups = _groups(fit.affine)
+    groups = _groups(affine)
     escape = escape_of(
         problem.loss,
         free,
-        fit.rows.total,
+        rows.total,
         frame,
         turned=None if found is None else (found.frame, found.inverse),
         groups=groups if len(groups) <= _MOST_COLUMNS else (),
@@ -71,7 +58,7 @@ def refuse_endless(
         raise escape.error(
             names,
             problem.estimator,
-            levels=_levels(fit.affine),
+            levels=_levels(affine),
             classes=None if classes is None else np.asarray(classes).tolist(),
         )
 
@@ -79,13 +66,13 @@ def refuse_endless(
 def _groups(affine: Affine) -> list[NDArray[np.intp]]:
     """Return the features that each raw column is in."""
     reach = affine.reach().tocoo()
-    columns = np.array([affine.coordinates[int(i)].column for i in reach.coords[1]], dtype=np.intp)
-    return [np.unique(reach.coords[0][columns == column]) for column in np.unique(columns)]
+    columns = np.array([affine.coordinates[int(i)].column for i in reach.col], dtype=np.intp)
+    return [np.unique(reach.row[columns == column]) for column in np.unique(columns)]
 
 
 def _levels(affine: Affine) -> set[int]:
     """Return the features that are one level of one column each."""
     reach = affine.reach().tocoo()
-    several = np.bincount(reach.coords[0], minlength=affine.features) > 1
-    found = zip(reach.coords[0].tolist(), reach.coords[1].tolist(), strict=True)
+    several = np.bincount(reach.row, minlength=affine.features) > 1
+    found = zip(reach.row.tolist(), reach.col.tolist(), strict=True)
     return {f for f, i in found if affine.coordinates[i].level is not None and not several[f]}

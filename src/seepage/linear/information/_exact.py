@@ -3,13 +3,13 @@
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._facts import Assumption, given, personal, public
 from seepage._noise import GaussianNoise
+from seepage._python import Self
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Information
 from seepage.leakage.types import Assurance
@@ -90,8 +90,7 @@ class ExactInformation(Noised):
         made, shape = self.shaping.noise(noise)
         geometry = self.geometry.with_noise(made, self.basis, shape)
         about = noise_assumptions(made, shape, self.geometry.minimizer.estimator)
-        # For how many people numbers are local depends on their floors.
-        rest = tuple(one for one in self.assumptions if one.kind not in ("release", "shape", "local"))
+        rest = tuple(one for one in self.assumptions if one.kind not in ("release", "shape"))
         return replace(
             self._elsewhere(), noise=made, geometry=geometry, stays=geometry.stays, assumptions=(*about, *rest)
         )
@@ -156,12 +155,6 @@ class ExactInformation(Noised):
     def is_label(self, attribute: str) -> bool:
         """Return whether an attribute is the label."""
         return attribute in self.outcome
-
-    def is_one_number(self, attribute: str) -> bool:
-        """Return whether an attribute is one coordinate of a person's values, neither several nor none."""
-        if self.is_label(attribute):
-            return self.geometry.loss.label_values == 1
-        return len(self.geometry.blocks[self.attribute_names.index(attribute)]) == 1
 
     def geometry_of(self, attribute: str | None) -> Geometry:
         """Return the geometry of all values, or of one attribute alone."""

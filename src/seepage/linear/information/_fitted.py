@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._facts import BOUND, Assumption, personal
+from seepage._facts import BOUND, Assumption, personal, public
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.errors import InputError, MinimizerError, UnsupportedError
@@ -39,7 +39,7 @@ from seepage.linear.rows import (
     InMemory,
     Labels,
     Reading,
-    Rows,
+    RowData,
     batch_rows,
     check_width,
     checked_offset,
@@ -51,7 +51,7 @@ Array = NDArray[np.float64]
 COEFFICIENTS, ERRORS = "coefficients", "standard errors"
 # Residuals smaller than this share of the labels have lost half of their digits to the difference.
 _NO_SCATTER = 1e-7
-GivenRows = TypeVar("GivenRows", bound=Rows, covariant=True)
+GivenRows = TypeVar("GivenRows", bound=RowData, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ class Release:
     @classmethod
     def of(
         cls,
-        fit: "Fit[Rows]",
+        fit: "Fit[RowData]",
         minimizer: Minimizer,
         question: "Question",
         label: str,
@@ -214,6 +214,7 @@ class Release:
             if fit.problem.labels.classes is not None:
                 categorical.add(private[-1])
         assumptions = _assumptions(fit, noise, shape, minimizer, private, public_label, preprocessing)
+        assumptions += tuple(_about_zeros(minimizer, len(geometry.still)))
         codes = fit.problem.labels.codes
         units = {} if public_label or codes is None else {private[-1]: _coding(codes)}
         return cls(geometry, noise, shaping, tuple(private), frozenset(categorical), assumptions, units, preprocessing)
@@ -242,9 +243,6 @@ class Fitted(ABC):
     def outcome_columns(self) -> tuple[Column, ...]:
         """What was predicted, one column after the other."""
 
-    horizons: Any = None
-    """Of a survival model: at which times survival is published beside the coefficients, if it is."""
-
     @property
     def outcome_names(self) -> tuple[str, ...]:
         """What was predicted is called so, if the model knows names for it."""
@@ -254,11 +252,6 @@ class Fitted(ABC):
     def classes(self) -> Column | None:
         """The classes that the model tells apart, if it does."""
         return None
-
-    @property
-    def leaves(self) -> tuple[str, ...]:
-        """What of it is part of a published model."""
-        return (COEFFICIENTS,)
 
     @property
     def unpublished(self) -> str | None:
@@ -329,7 +322,7 @@ class Fit(Fitted, Generic[GivenRows]):
         return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight, offset))
 
     @classmethod
-    def assembled(cls, model: Model, source: Source[GivenRows], *, weighed: bool = True) -> "Fit[GivenRows]":
+    def assembled(cls, model: Model, source: Source[GivenRows]) -> "Fit[GivenRows]":
         """Check that a model and its rows can belong together, and read them.
 
         Parameters
@@ -338,8 +331,6 @@ class Fit(Fitted, Generic[GivenRows]):
             Fitted, or filled in as if it were.
         source : Source
             Where its rows are.
-        weighed : bool, default=True
-            Whether to look at the weights of rows, which the objective needs and its form does not.
         """
         preprocess, estimator = split(model)
         check_supported(estimator)
@@ -347,7 +338,7 @@ class Fit(Fitted, Generic[GivenRows]):
         check_width(np.size(estimator.coef_))
         labels = labels_of(estimator)
         balanced = getattr(estimator, "class_weight", None) is not None
-        weights = source.weights(labels, balanced) if weighed else Weights(float(source.count))
+        weights = source.weights(labels, balanced)
         class_weight = class_weight_of(estimator, weights.counts, weights.weighted)
         balance = balance_of(estimator, weights.counts, weights.weighted)
         total = weights.total
@@ -419,14 +410,16 @@ class Fit(Fitted, Generic[GivenRows]):
         precision = np.float32 if self.preprocess is not None and is_single(self.table) else np.float64
         walk = minimize_absolute if self.problem.selects else minimize
         frame = self._frame()
+        looked_at = (self.problem, self.affine, self.rows, frame, names)
+        refuse = partial(refuse_endless, *looked_at, single=precision is not np.float64)
         try:
             found = walk(self.problem, evaluate, names, frame, start_is_fit=start_is_fit, precision=precision)
         except MinimizerError:
             # Newton's steps can fail in many ways where there is nothing to find.
-            refuse_endless(self, frame, names, None, single=precision is not np.float64)
+            refuse(None)
             raise
         if found.faded:
-            refuse_endless(self, frame, names, found, single=precision is not np.float64)
+            refuse(found)
         return found
 
     def solved(self, minimizer: Minimizer) -> SolvedSteps:
@@ -461,7 +454,7 @@ class Fit(Fitted, Generic[GivenRows]):
         return {self.table.names[column] for column in columns if self.rows.is_two_valued(column)}
 
 
-def private_columns(affine: Affine, rows: Rows, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
+def private_columns(affine: Affine, rows: RowData, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
     """Return the raw columns that are private: all that reach the model, or those that somebody named."""
     numbers = {coordinate.column for coordinate in affine.coordinates if coordinate.level is None}
     columns = _asked_for(affine, names, attributes)
@@ -539,8 +532,7 @@ def steps_assumptions(steps: Preprocessing) -> Iterator[Assumption]:
     if steps.held:
         yield Assumption(
             "refits",
-            "In success rates, and when a page is attacked before it is written, how means enter a penalty on the "
-            "intercept is held as it is.",
+            "In success rates, how means enter a penalty on the intercept is held as it is.",
         )
     if steps.without_intercept:
         yield Assumption(
@@ -605,8 +597,37 @@ def fit_assumptions(
     )
 
 
+def _about_zeros(minimizer: Minimizer, still: int) -> Iterator[Assumption]:
+    """Yield the assumptions of a model with an L1 penalty, of which `still` attributes have no slope."""
+    active = minimizer.active
+    if active is None:
+        return
+    yield Assumption(
+        "active set",
+        "The L1 penalty keeps {zeros} of {count} parameters at zero. Noise is on these as on all others: a zero "
+        "without noise would be a release of its own. Eta, dfil, floors and joint information are exact while the same "
+        "coefficients are zero; for a change of a value that makes others zero, nothing is promised. Success rates are "
+        "of refits, with the zeros of each.",
+        {"zeros": personal(len(active.inactive), "d"), "count": public(len(active.signs), "d")},
+    )
+    if still:
+        yield Assumption(
+            "without slope",
+            "Attributes whose coefficients are all zero move nothing until they move everything: eta of {unmoved} "
+            "of them is unanswered, not zero. Success rates between two of their values are answered.",
+            {"unmoved": personal(still, "d")},
+        )
+    if active.differing:
+        yield Assumption(
+            "support",
+            "At the exact minimizer {differing} coefficients are zero that are not in the model, or the other way "
+            "round: its solver stopped before they were decided.",
+            {"differing": personal(active.differing, "d")},
+        )
+
+
 def _assumptions(
-    fit: Fit[Rows],
+    fit: Fit[RowData],
     noise: GaussianNoise,
     shape: MovingShape | None,
     minimizer: Minimizer,
@@ -624,7 +645,7 @@ def _assumptions(
             else "The label is private and counts as one of the values.",
         ),
     ]
-    found += [*steps_assumptions(preprocessing), *fit.affine.assumptions()]
+    found += steps_assumptions(preprocessing)
     # What is beside the coefficients is in the outputs after the first.
     staying = [name for i, name in enumerate(fit.problem.beside, 1) if not fit.problem.basis[:, i].any()]
     if staying:

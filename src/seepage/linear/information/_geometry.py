@@ -22,7 +22,7 @@ from seepage.errors import UnsupportedError
 from seepage.linear.columns import Affine, Curves
 from seepage.linear.information._scales import Scales
 from seepage.linear.information._shape import MovingShape
-from seepage.linear.objective import JointSums, Minimizer, Problem, VectorLoss, derivatives, joint_sums
+from seepage.linear.objective import JointSums, Loss, Minimizer, Problem, derivatives, joint_sums
 from seepage.linear.rows import Batch, Frame
 from seepage.linear.spectra import Sandwich, largest
 
@@ -40,7 +40,7 @@ _TIED = 1e-9
 class Geometry:
     """The row-independent part of the information about a set of private columns."""
 
-    loss: VectorLoss
+    loss: Loss
     minimizer: Minimizer
     whitening: Array | float
     """Sigma^(-1/2) as a matrix from parameters to what is published, or one over the scale of white noise."""

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._python import Self
 from seepage._tables import Column, which
 from seepage.errors import UnansweredError
 from seepage.execution.storage import followed
@@ -19,8 +20,6 @@ from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._known import KnownValues
-from seepage.linear.information._nearby import Nearby
-from seepage.linear.information._one_step import Moved, OneStep
 from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
@@ -28,10 +27,8 @@ from seepage.meaning import EmpiricalPrior
 
 Array = NDArray[np.float64]
 
-# Rows times refits up to which everybody is refitted: about a second.
-_FEW = 2**24
-# Refits at a time, while it is sought who is farthest: at first those whom one step takes farthest, then more and more.
-_FIRST, _MORE = 64, 8
+# The most exposed people by one step, who are refitted; and as many refits as are made without looking for them.
+_MOST_EXPOSED, _FEW = 200, 1_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,12 +158,12 @@ class LinearInformation(ExactInformation, GatheredInformation):
             blocks[self.attribute_names[-1]] = np.arange(width, geometry.values)
         return Jacobians(np.concatenate(list(self.known.jacobians(self.rows.picked(people)))), blocks)
 
-    def joint(self, who: Who, attribute: str | None) -> float:
+    def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         people = self.people.mask(who, self.count)
         mask = people if self.owners is None else self.owners.rows(people)
         geometry = self.geometry_of(attribute)
         if self.owners is not None and self._several(attribute).repeats.any():
-            return self._several(attribute).joint(self._gram_of_known(attribute, mask), people)
+            return self._several(attribute).joint_information_loss(self._gram_of_known(attribute, mask), people)
         if self.rows.missing or geometry.stacked:
             return largest(self._gram_of_known(attribute, mask))
         joining = geometry.joining
@@ -242,115 +239,33 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     @cached_property
     def refit(self) -> Refit:
-        """The exact minimizer with one record changed."""
-        return Refit(Nearby(self.rows, self.geometry, self.penalty))
-
-    @cached_property
-    def one_step(self) -> OneStep:
-        """Bounds on how far that minimizer is."""
-        return OneStep(self.refit.near)
+        """Steps and refits with rows of single people exchanged."""
+        return Refit(self.rows, self.geometry, self.penalty)
 
     def ranks(self, attribute: str) -> bool:
-        if self._in_several_rows(attribute):
-            return False
-        if self.geometry.loss.quadratic:
-            return self.geometry.shape is None and self.refit.near.active is None
-        return self.one_step.answers and not self._follows(attribute)
-
-    def _follows(self, attribute: str) -> bool:
-        """Return whether a scaler or an imputer moves along with an attribute, as far as one row shows."""
-        if self.geometry.scales is None or self.is_label(attribute):
-            return False
-        some, column = slice(0, 1), self._column(attribute)
-        before, values = self.rows.read(some), np.unique(column[self.has(attribute)]).tolist()
-        return any(self.one_step.follows(before, self.rows.altered(some, attribute, value)) for value in values)
-
-    def ranked(self, attribute: str, values: Sequence[Any] | None) -> Distances:
-        asked = self._asked(attribute, values)
-        many = self.rows.count**2 * len(asked[1]) > _FEW
-        if not many or asked in self._distances or self.geometry.loss.quadratic or not self.ranks(attribute):
-            return self.distances(attribute, values)
-        if asked not in self._ranked:
-            found = self._bounded(attribute, asked[1])
-            if found is None:
-                return self.distances(attribute, values)
-            self._ranked[asked] = found
-        return self._ranked[asked]
-
-    @cached_property
-    def _ranked(self) -> dict[tuple[str, tuple[Any, ...]], Distances]:
-        return {}
-
-    def _bounded(self, attribute: str, values: tuple[Any, ...]) -> Distances | None:
-        """Return distances within bounds, and refitted for all who may be farthest; None where no bounds are known."""
-        has, name = self.has(attribute), None if self.is_label(attribute) else attribute
-        truth = np.where(has, which(values, self._column(attribute)), -1)
-        one, spans = self.one_step, self.refit.near.spans
-        # Made here, once, and not by each of the threads that ask for them.
-        _ = self.refit.near.items, one.levels
-        units = int((truth[:, None] != np.arange(len(values))).sum())
-        with followed(f"moving {attribute} of everybody", units) as watch:
-
-            def part(span: slice) -> Moved | None:
-                return one.moved(span, name, values, truth[span], watch)
-
-            parts = list(in_threads(part, spans))
-        known = [each for each in parts if each is not None]
-        if len(known) < len(parts):
-            return None
-        middle, radius = (np.concatenate(each) for each in zip(*known, strict=True))
-        absent = None if has.all() else ~has
-        high, low = middle + radius, np.maximum(middle - radius, 0.0)
-        high[~has], low[~has] = np.nan, np.nan
-        self._refit_farthest(name, values, truth, middle, high, low)
-        found = Distances(values, truth, high, self.people.person, absent, low=low)
-        warn_unanswered(found, attribute, self.count)
-        return found
-
-    def _refit_farthest(
-        self,
-        name: str | None,
-        values: tuple[Any, ...],
-        truth: NDArray[np.intp],
-        middle: Array,
-        high: Array,
-        low: Array,
-    ) -> None:
-        """Refit whoever may be farthest of all, until nobody else may be: both ends are then the distance itself."""
-        # Nothing is as far as somebody's own value; where no minimizer is found, how far it is stays open.
-        left = ~np.isnan(high) & (truth[:, None] != np.arange(len(values)))
-        with followed(
-            f"refitting those whose {name or self.attribute_names[-1]} may be told best", int(left.sum())
-        ) as watch:
-            guess, size = middle, _FIRST
-            while True:
-                least = np.nanmax(low, initial=0.0)
-                passed = left & (high < least)
-                left &= ~passed
-                watch(int(passed.sum()))
-                rows, others = np.nonzero(left)
-                if not len(rows):
-                    return
-                first = np.argsort(-guess[rows, others], kind="stable")[:size]
-                rows, others = rows[first], others[first]
-                for j in np.unique(others):
-                    some = rows[others == j]
-                    distance, _ = self.refit.compared_together(
-                        [some[[i]] for i in range(len(some))], name, values[j], watch
-                    )
-                    high[some, j] = low[some, j] = distance
-                    left[some, j] = False
-                guess, size = high, _MORE * size
+        return self.refit.active is None
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         asked = self._asked(attribute, values)
         if asked not in self._distances:
-            self._distances[asked] = self._refitted(attribute, self._column(attribute), asked[1])
+            self._distances[asked] = self._stepped(*asked)
+            found = self._with_refits(asked, self._distances[asked].order()[:_MOST_EXPOSED])
+            warn_unanswered(found, attribute, self.count)
         return self._distances[asked]
+
+    def refitted(self, attribute: str, records: NDArray[np.intp]) -> Distances:
+        self.distances(attribute, None)
+        return self._with_refits(self._asked(attribute, None), records)
 
     def _asked(self, attribute: str, values: Sequence[Any] | None) -> tuple[str, tuple[Any, ...]]:
         """Return the attribute with the values in question, which are by default those of the data."""
         column = self._column(attribute)
+        if self.geometry.shape is not None:
+            raise UnansweredError(
+                f"Success rates of {attribute!r} are not answered with noise whose shape follows the rows: another "
+                "value changes the shape too. Measure with noise of one scale, noise_scale=0.5, or with a covariance "
+                "that was made from public rows."
+            )
         if column.ndim > 1:
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
@@ -360,45 +275,82 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     @cached_property
     def _distances(self) -> dict[tuple[str, tuple[Any, ...]], Distances]:
-        """What was refitted already: nothing is, twice."""
+        """Distances that are known: no refit is made twice."""
         return {}
 
-    def _in_several_rows(self, attribute: str) -> list[NDArray[np.intp]]:
-        """Return the rows of each person in which a value is repeated: it changes in all of them at once."""
+    def _changing(self, attribute: str) -> list[NDArray[np.intp]]:
+        """Return the rows that change together, for people with the same number of them: shapes (people, rows)."""
+        has = self.has(attribute)
         if self.owners is None:
-            return []
-        repeated = self.repeats[:, self.attribute_names.index(attribute)] > 0
-        return self.owners.each(repeated[self.owners.person] & self.has(attribute))
+            return [np.flatnonzero(has)[:, None]]
+        repeated = (self.repeats[:, self.attribute_names.index(attribute)] > 0)[self.owners.person] & has
+        together = self.owners.each(repeated)
+        sizes = np.array([len(rows) for rows in together], dtype=np.intp)
+        groups = [np.array([rows for rows in together if len(rows) == size]) for size in np.unique(sizes)]
+        return [np.flatnonzero(has & ~repeated)[:, None], *groups]
 
-    def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
-        together, has = self._in_several_rows(attribute), self.has(attribute).copy()
-        alone = has.copy()
-        for rows in together:
-            # The first of them stands for all.
-            alone[rows], has[rows[1:]] = False, False
-        truth = np.where(has, which(values, column), -1)
-        name = None if self.is_label(attribute) else attribute
-        distance = np.zeros((self.rows.count, len(values)))
-        distance[~has] = np.nan
-        unlike: list[Unlike] = []
-        spans = self.refit.near.spans
-        units = int(has.sum()) * len(values) - int((truth[has] >= 0).sum())
-        with followed(f"refitting with other values of {attribute}", units) as watch:
-            for j, value in enumerate(values):
-                for span in spans:
-                    others = np.flatnonzero((truth[span] != j) & alone[span])
-                    distance[span.start + others, j], pairs = self.refit.compared(span, name, value, others, watch)
-                    if pairs is not None:
-                        unlike.append(Unlike.with_value(span.start + others, j, pairs))
-                several = [rows for rows in together if truth[rows[0]] != j]
-                first = np.array([rows[0] for rows in several], dtype=np.intp)
-                distance[first, j], pairs = self.refit.compared_together(several, name, value, watch)
-                if pairs is not None:
-                    unlike.append(Unlike.with_value(first, j, pairs))
-        absent = None if has.all() else ~has
-        found = Distances(values, truth, distance, self.people.person, absent, Unlike.together(unlike))
-        warn_unanswered(found, attribute, self.count)
+    def _stepped(self, attribute: str, values: tuple[Any, ...]) -> Distances:
+        """Return the distances after one step; of refits if they are few or a penalty keeps coefficients at zero."""
+        name, groups = None if self.is_label(attribute) else attribute, self._changing(attribute)
+        absent = np.ones(self.rows.count, dtype=bool)
+        for places in groups:
+            # The first of several rows stands for all.
+            absent[places[:, 0]] = False
+        truth = np.where(absent, -1, which(values, self._column(attribute)))
+        distance = np.where(absent[:, None], np.nan, np.zeros((len(absent), len(values))))
+        exact = absent[:, None] | (truth[:, None] == np.arange(len(values)))
+        found = Distances(values, truth, distance, self.people.person, absent if absent.any() else None, exact=exact)
+        records, others = np.nonzero(~exact)
+        if self.refit.active is not None or len(records) <= _FEW:
+            return self._refit_pairs(found, name, groups, records, others)
+        with followed(f"exchanging {attribute} of everybody", int((~absent).sum()) * len(values)) as watch:
+            for places in (part for group in groups for part in self.refit.parts(group)):
+                before = self.rows.picked(places.ravel())
+                for j, value in enumerate(values):
+                    others = truth[places[:, 0]] != j
+                    records, rows = places[others, 0], before.take(np.repeat(others, places.shape[1]))
+                    exchange = self.refit.exchange(places[others], name, value, rows)
+                    distance[records, j] = self.refit.approximate(exchange)
+                    exact[records, j] = self.refit.is_step(exchange)
+                    watch(len(places))
         return found
+
+    def _with_refits(self, asked: tuple[str, tuple[Any, ...]], records: NDArray[np.intp]) -> Distances:
+        """Return distances of which the farthest of some records are exact: refitted until they are."""
+        attribute, _ = asked
+        name, groups = None if self.is_label(attribute) else attribute, self._changing(attribute)
+        while True:
+            found = self._distances[asked]
+            assert found.exact is not None
+            farthest = found.distance[records].argmax(axis=1)
+            left = ~found.exact[records, farthest]
+            if not left.any():
+                return found
+            self._distances[asked] = self._refit_pairs(found, name, groups, records[left], farthest[left])
+
+    def _refit_pairs(
+        self,
+        found: Distances,
+        name: str | None,
+        groups: list[NDArray[np.intp]],
+        records: NDArray[np.intp],
+        others: NDArray[np.intp],
+    ) -> Distances:
+        """Return distances of which those of some records to others' values are refits."""
+        distance, exact = found.distance.copy(), np.array(found.exact)
+        unlike = [] if found.unlike is None else [found.unlike]
+        with followed(f"refitting with other values of {name or self.attribute_names[-1]}", len(records)) as watch:
+            for j in np.unique(others):
+                for group in groups:
+                    places = group[np.isin(group[:, 0], records[others == j])]
+                    if not len(places):
+                        continue
+                    exchange = self.refit.exchange(places, name, found.values[j])
+                    refitted = self.refit.distances(exchange, self.refit.moves(exchange, watch))
+                    distance[places[:, 0], j], exact[places[:, 0], j] = refitted.distance, True
+                    if refitted.unlike is not None:
+                        unlike.append(Unlike.with_value(places[:, 0], int(j), refitted.unlike))
+        return replace(found, distance=distance, exact=exact, unlike=Unlike.together(unlike))
 
     @property
     def reading(self) -> Reading:

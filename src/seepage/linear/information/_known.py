@@ -11,11 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.linear.information._bounded import Bounded
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._one_margin import OneMargin
-from seepage.linear.information._several_margins import SeveralMargins
-from seepage.linear.information._stacked import Stacked, at_rest
+from seepage.linear.information._plain import Plain
+from seepage.linear.information._stacked import Stacked
 from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
@@ -24,22 +22,12 @@ Array = NDArray[np.float64]
 _MOST_NUMBERS = 2**22
 
 
-Scorer = OneMargin | SeveralMargins | Stacked | Bounded
+Scorer = Plain | Stacked
 
 
 def scorer_of(geometry: Geometry) -> Scorer:
-    """Return the row-local pass: of a model with one output, with several, or of a stack with more than the model."""
-    if geometry.shape is not None and not geometry.shape.is_exact:
-        return Bounded(geometry)
-    if geometry.stacked:
-        return Stacked(geometry)
-    return at_rest(geometry)
-
-
-def jacobians_of(geometry: Geometry) -> Stacked | Bounded:
-    """Return the pass that forms Jacobians."""
-    found = scorer_of(geometry)
-    return found if isinstance(found, Bounded | Stacked) else Stacked(geometry)
+    """Return the row-local pass: of a model alone, or of a stack with more than the model."""
+    return Stacked(geometry) if geometry.stacked else Plain(geometry)
 
 
 def patterns(batch: Batch, columns: Sequence[int]) -> Iterator[tuple[NDArray[np.intp], tuple[int, ...]]]:
@@ -117,8 +105,8 @@ class KnownValues:
             yield found
 
     @cached_property
-    def _pass(self) -> Stacked | Bounded:
-        return jacobians_of(self.geometry)
+    def _pass(self) -> Stacked:
+        return Stacked(self.geometry)
 
     def joint_gram(self, batch: Batch) -> Array:
         """Return the sum of J J^T over the rows: squares only, so that nothing cancels."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from seepage._tables import Column, Table
 from seepage.execution import Engine, OverRun, in_runs
@@ -128,6 +129,10 @@ def fingerprint(*parts: object) -> str:
             code = getattr(part, "__code__", None)
             done = None if code is None else (code.co_code, repr(code.co_consts), code.co_names)
             found.update(repr((getattr(part, "__qualname__", repr(part)), done)).encode())
+            if isinstance(owner := getattr(part, "__self__", None), BaseEstimator):
+                plain = (np.ndarray, str, int, float, dict)
+                held = [value for value in vars(owner).values() if isinstance(value, plain) or callable(value)]
+                found.update(fingerprint(*held).encode())
         else:
             found.update(repr(part).encode())
     return found.hexdigest()

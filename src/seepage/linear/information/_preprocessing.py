@@ -15,8 +15,8 @@ from seepage._tables import Model, Table
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import Affine, Claim, Step, is_called, learns, single_steps, walk, what_was_learned
 from seepage.linear.information._scales import Scales
-from seepage.linear.objective import ActiveSet, Additive, VectorLoss, derivatives
-from seepage.linear.rows import Batch, Frame, Rows
+from seepage.linear.objective import ActiveSet, Additive, Loss, derivatives
+from seepage.linear.rows import Batch, Frame, RowData
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class BehindSteps(Protocol):
         ...
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowData:
         """The rows."""
         ...
 
@@ -133,31 +133,22 @@ class _FeatureSums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Moments(Additive):
-    """Sums over rows that have a value of each feature, and over those in which it was filled in, less an origin."""
+    """Numbers of rows, and sums and squares of features less an origin."""
 
-    count: Array
-    total: Array
-    squares: Array
-    weight: Array
-    weighted_total: Array
-    weighted_squares: Array
-    lacking: Array
-    lacking_weight: Array
-    lacking_total: Array
-    lacking_squares: Array
-    weighted_lacking_total: Array
-    weighted_lacking_squares: Array
+    sums: Array
+    """Shape (without weights or with them, given cells or filled ones, powers 0 to 2, features)."""
+
+    @property
+    def count(self) -> Array:
+        return np.asarray(self.sums[0, 0, 0])
+
+    @property
+    def lacking(self) -> Array:
+        return np.asarray(self.sums[0, 1, 0])
 
     def of(self, *, weighted: bool, everyone: bool) -> _FeatureSums:
         """Return number, mean and variance over those who have a value, or over everyone; weighted or not."""
-        if weighted:
-            count, total, squares = self.weight, self.weighted_total, self.weighted_squares
-            more = self.lacking_weight, self.weighted_lacking_total, self.weighted_lacking_squares
-        else:
-            count, total, squares = self.count, self.total, self.squares
-            more = self.lacking, self.lacking_total, self.lacking_squares
-        if everyone:
-            count, total, squares = count + more[0], total + more[1], squares + more[2]
+        count, total, squares = self.sums[int(weighted), : 1 + everyone].sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = total / count
             return _FeatureSums(count, mean, squares / count - mean**2)
@@ -192,21 +183,9 @@ class AddingMoments:
         dense = batch.columns(self.features) - self.origin
         weights = np.ones(len(batch)) if batch.sample_weights is None else batch.sample_weights
         lacks = lacking(batch, self.columns).astype(np.float64)
-        has, square, weight = 1.0 - lacks, dense**2, weights[:, None]
-        return Moments(
-            has.sum(axis=0),
-            (has * dense).sum(axis=0),
-            (has * square).sum(axis=0),
-            (has * weight).sum(axis=0),
-            (has * weight * dense).sum(axis=0),
-            (has * weight * square).sum(axis=0),
-            lacks.sum(axis=0),
-            (lacks * weight).sum(axis=0),
-            (lacks * dense).sum(axis=0),
-            (lacks * square).sum(axis=0),
-            (lacks * weight * dense).sum(axis=0),
-            (lacks * weight * square).sum(axis=0),
-        )
+        powers = np.stack([np.ones_like(dense), dense, dense**2])
+        cells = np.stack([powers * (1.0 - lacks), powers * lacks])
+        return Moments(np.stack([cells.sum(axis=2), (cells * weights[:, None]).sum(axis=2)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +194,7 @@ class AddingFilled:
 
     features: NDArray[np.intp]
     columns: tuple[tuple[int, ...], ...]
-    loss: VectorLoss
+    loss: Loss
     frame: Frame
     position: Array
     theta: Array
@@ -359,7 +338,7 @@ def columns_of(affine: Affine, features: NDArray[np.intp]) -> tuple[tuple[int, .
     """Return the raw columns that each of some features is made of."""
     found, reach = [], affine.reach()
     for feature in features:
-        reached = reach[[int(feature)]].tocoo().coords[1]
+        reached = reach[[int(feature)]].tocoo().col
         found.append(tuple(sorted({affine.coordinates[int(i)].column for i in reached})))
     return tuple(found)
 
@@ -380,7 +359,7 @@ def _standing(
     lacking = moments.lacking[i]
     if lacking:
         has = moments.of(weighted=False, everyone=False)
-        gap = abs(moments.lacking_total[i] / lacking - has.mean[i])
+        gap = abs(moments.sums[0, 1, 1, i] / lacking - has.mean[i])
         if gap <= _SAME * np.sqrt(max(has.variance[i], 0.0)):
             filled = next((claim for claim in claims if claim.with_mean), None)
     of_these = partial(_of_these, moments=moments, origin=origin, i=i, weighted=weighted, rounding=rounding)
@@ -472,7 +451,7 @@ def _refuse_near(
             for claim in each:
                 if claim.fills and claim.with_mean and standing.filled is None and moments.lacking[i]:
                     has = moments.of(weighted=by_weight, everyone=False)
-                    gap = moments.lacking_total[i] / moments.lacking[i] - has.mean[i]
+                    gap = moments.sums[0, 1, 1, i] / moments.lacking[i] - has.mean[i]
                     spread = np.sqrt(max(has.variance[i], 0.0) / has.number[i])
                     gaps.setdefault(claim.step, []).append(abs(gap) / max(spread, 1e-300))
                 if standing.scaler is None and (claim.centers or claim.scales):
@@ -540,8 +519,8 @@ def _scales(
         shift[f] = claim.shift
         center[f] = 0.0 if claim.centers else (seen.mean[i] + origin[i] - claim.shift) / claim.factor
         if each.filled is not None and claim.after_filling:
-            weight = (moments.lacking_weight if each.weighted else moments.lacking)[i]
-            z = (moments.lacking_total[i] / moments.lacking[i] + origin[i] - claim.shift) / claim.factor - center[f]
+            weight = moments.sums[int(each.weighted), 1, 0, i]
+            z = (moments.sums[0, 1, 1, i] / moments.lacking[i] + origin[i] - claim.shift) / claim.factor - center[f]
             filled_deviation[f], filled_mean[f] = weight * z / moments.count[i], weight / moments.count[i]
     at = [i for i, each in enumerate(found) if each.filled is not None]
     filled, outputs = features[at], solved.parameters.shape[1]

@@ -11,17 +11,17 @@ o being the product of entries, with
     G_j  = T_j T_j^T,     F_j = (balance c_j / h_j G_j + (1 + balance) share / p c_j Id) o W,
     W_ab = 1 / ((l_a + l_b) sqrt(l_a l_b)).
 
-For the inverse Hessian alone it is  E = -dH. Noise in standard errors has the covariance  Sigma = s^2 H^-1 S H^-1  of
-the sandwich, S being the sum of the rows' squared gradients. Where H is the identity and S = diag(lambda),
+Noise in standard errors has the covariance  Sigma = s^2 H^-1 S H^-1  of the sandwich, S being the sum of the rows'
+squared gradients. Where H is the identity and S = diag(lambda),
 
-    E = (dS - (l_a + l_b) dH) / sqrt(l_a l_b)     (eq. 2.29).
+    E = (dS - (l_a + l_b) dH) / sqrt(l_a l_b)     (eq. 2.26).
 
 Standard errors are read off the same matrix: the logarithm of the variance of a . theta moves by  u . E u,  with
 u = diag(lambda)^(1/2) a  at length one.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -31,24 +31,22 @@ from scipy.linalg import cholesky, eigh
 
 from seepage._facts import Assumption, given
 from seepage._noise import GaussianNoise
-from seepage._shapes import Balanced, InverseHessian, PerUnit, RobustCovariance, Shape
+from seepage._shapes import Balanced, PerUnit, RobustCovariance, Shape
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.linear.columns import Affine, Curves, feature_names
 from seepage.linear.information._preprocessing import columns_of, lacking
 from seepage.linear.information._scales import Scales
-from seepage.linear.objective import Derivatives, Minimizer, VectorLoss, derivatives
-from seepage.linear.rows import Batch, Frame, Rows
+from seepage.linear.objective import Derivatives, Loss, Minimizer, derivatives
+from seepage.linear.rows import Batch, Frame, RowData
 
 Array = NDArray[np.float64]
 
-# Up to this many parameters every entry of E is computed; of more, its length is bounded from above.
+# E has about half as many entries as the square of this, for each person.
 MOST_PARAMETERS = 40
 # Numbers in the largest temporary.
 _MOST_NUMBERS = 2**22
 # A scatter of gradients, beside the largest, that is none but for rounding.
 _NO_SCATTER = 1e-12
-# Products of an operator with vectors, after which its length is known well enough to be doubled.
-_POWER_STEPS = 6
 
 
 class Weighed(NamedTuple):
@@ -62,20 +60,20 @@ class Weighed(NamedTuple):
     """Shape (n, label values), likewise."""
 
 
-Weighing = Callable[[Batch, VectorLoss, Array, Derivatives], Weighed]
+Weighing = Callable[[Batch, Loss, Array, Derivatives], Weighed]
 """Of rows, their loss, margins and derivatives, which have the rows' own weights in them."""
 
 
-def by_curvature(rows: Batch, loss: VectorLoss, margins: Array, found: Derivatives) -> Weighed:
+def by_curvature(rows: Batch, loss: Loss, margins: Array, found: Derivatives) -> Weighed:
     """Return the weights that make the Hessian."""
     if loss.quadratic:
         return Weighed(found.curvature[:, 0, 0], None, None)
     weight = 1.0 if rows.weights is None else rows.weights[:, None]
     third = loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
-    return Weighed(found.curvature[:, 0, 0], third[:, 0], loss.label_bend(margins, rows.labels) * weight)
+    return Weighed(found.curvature[:, 0, 0], third[:, 0], loss.label_bend(margins, rows.labels)[:, 0, 0] * weight)
 
 
-def by_squared_slope(rows: Batch, loss: VectorLoss, margins: Array, found: Derivatives) -> Weighed:
+def by_squared_slope(rows: Batch, loss: Loss, margins: Array, found: Derivatives) -> Weighed:
     """Return the weights that make the sum of squared gradients."""
     slope = found.slope[:, 0]
     return Weighed(slope**2, 2.0 * slope * found.curvature[:, 0, 0], 2.0 * slope[:, None] * found.label_slope[:, 0])
@@ -87,7 +85,7 @@ class MovingSum:
 
     weighing: Weighing
     third: Array | None
-    """Sum of  c' x (x) x (x) x, shape (q, q, q); None where nothing moves, or where q is large."""
+    """Sum of  c' x (x) x (x) x, shape (q, q, q); None where nothing moves."""
     filled: Array
     """How the sum moves with the mean that an imputer filled in, a unit of each of its features, (filled, q, q)."""
 
@@ -114,11 +112,6 @@ class PrintedErrors:
         products = self.readings[:, a] * self.readings[:, b] * np.where(a == b, 1.0, 2.0)
         return np.asarray(entries @ products.T / self.noise)
 
-    def anew(self, covariances: Array) -> Array:
-        """Return the same where covariances are others, in units of the one that is, shape (n, coefficients)."""
-        variances = np.einsum("kp,npq,kq->nk", self.readings, covariances, self.readings, optimize=True)
-        return np.asarray(np.log(variances) / self.noise)
-
 
 @dataclass(frozen=True, eq=False)
 class MovingShape:
@@ -140,23 +133,10 @@ class MovingShape:
     """(1 + balance) share / p c_j of each attribute."""
     sums: tuple[MovingSum, ...]
     """The Hessian, and the sum of squared gradients if the shape is made of that too."""
-    length: float
-    """Where H has no third derivative held, no less than the length of its change for a move of length 1."""
-    pulled: Array
-    """There, how t . dH t of each coordinate moves with the fit, shape (coordinates, q)."""
     outputs: int
     """How many outputs have a noise of this shape each."""
-    floors: Array
-    """Of each attribute that the shape is made for."""
-    share: float
-    balance: float
     errors: PrintedErrors | None = None
     """The standard errors that are published, if they are."""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every entry of E is computed."""
-        return len(self.roots) <= MOST_PARAMETERS
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -208,89 +188,22 @@ class MovingShape:
             return np.asarray(found * weights)
         return np.concatenate([found * weights, self.errors.moved(found, self.pairs)], axis=-1)
 
-    def anew(self, *changes: Array) -> Array:
-        """Return the covariance in units of the one that is, where H is Id + its change: nothing is linearized.
-
-        Parameters
-        ----------
-        *changes : ndarray of shape (n, q, q)
-            Of the sums that the shape is made of.
-        """
-        q, columns = len(self.roots), self.columns
-        inverse = np.linalg.inv(np.eye(q) + changes[0])
-        inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
-        if len(changes) > 1:
-            half = inverse / np.sqrt(self.roots)[:, None]
-            return np.asarray(half @ (np.diag(self.roots) + changes[1]) @ half.transpose(0, 2, 1))
-        if not columns.size:
-            return np.asarray(inverse)
-        # R R^T = H^-1, where H # B = R^-T (R^T B R)^(1/2) R^-1.
-        root = np.linalg.cholesky(inverse)
-        reached = root.transpose(0, 2, 1) @ columns
-        size = np.add.reduceat(np.einsum("nac,nac->nc", reached, reached), self.starts, axis=1)
-        weight = (size * self.floors**2) ** self.balance * self.floors**2
-        kappa = self.share * np.einsum("nj,nj->n", weight, size) / q
-        count = np.diff(np.append(self.starts, columns.shape[1]))
-        weighted = reached * np.repeat(weight, count, axis=1)[:, None]
-        values, turn = np.linalg.eigh(weighted @ reached.transpose(0, 2, 1))
-        half = (root @ turn) * np.sqrt(np.sqrt(np.maximum(values, 0.0) + kappa[:, None]))[:, None]
-        half /= np.sqrt(self.roots)[:, None]
-        return np.asarray(half @ half.transpose(0, 2, 1))
-
-    @cached_property
-    def weights(self) -> Array:
-        """Of each coordinate, what bounds the answer to t . dH t: eq. 2.21."""
-        count = np.diff(np.append(self.starts, self.columns.shape[1]))
-        return np.repeat(self.own * count, count)
-
-    @cached_property
-    def answer(self) -> float:
-        """No less than the length of the answer to weighted changes of length 1, through attributes' own weights."""
-        if not self.columns.size:
-            return 0.0
-        # W_ab <= 1 / (2 l_a l_b), entry by entry.
-        near = self.columns / self.roots[:, None]
-        return 0.5 * float(np.sqrt(np.linalg.norm((near.T @ near) ** 2, 2)))
-
-    @cached_property
-    def total(self) -> Array:
-        """The sum of shared_j G_j: what moves the Hessian's share of B, shape (q, q)."""
-        count = np.diff(np.append(self.starts, self.columns.shape[1]))
-        return np.asarray((self.columns * np.repeat(self.shared, count)) @ self.columns.T)
-
-    @cached_property
-    def total_answer(self) -> float:
-        """The length of the answer to a change of 1 in that."""
-        return float(np.linalg.norm(self.spread.diagonal()))
-
 
 @dataclass(frozen=True, eq=False)
 class AddingThird:
-    """Adds up  sum c' x (x) x (x) x, or its products with some vectors; holds no rows, so that it can travel."""
+    """Adds up  sum c' x (x) x (x) x; holds no rows, so that it can travel."""
 
-    loss: VectorLoss
+    loss: Loss
     frame: Frame
     position: Array
     axes: Array
     weighing: Weighing = by_curvature
-    squared: Array | None = None
-    """Columns t: the sum of  c' (x . t)^2 x  of each, shape (q, columns)."""
-    once: Array | None = None
-    """A vector v: the sum of  c' (x . v) x x^T."""
-    twice: Array | None = None
-    """A matrix Y: the sum of  c' (x . Y x) x."""
 
     def __call__(self, batch: Batch) -> Array:
         q = self.axes.shape[1]
         rows = self.frame.rows(batch)
         x, bent = rows.project(self.axes), _weighed(rows, self.loss, self.position, self.weighing).slope
         assert bent is not None
-        if self.squared is not None:
-            return np.asarray(((x @ self.squared) ** 2).T @ (x * bent[:, None]))
-        if self.once is not None:
-            return np.asarray(x.T @ (x * (bent * (x @ self.once))[:, None]))
-        if self.twice is not None:
-            return np.asarray(x.T @ (bent * np.einsum("na,na->n", x @ self.twice, x)))
         total = np.zeros((q, q * q))
         step = max(_MOST_NUMBERS // q**2, 1)
         for start in range(0, len(x), step):
@@ -304,7 +217,7 @@ class AddingThird:
 class AddingSquares:
     """Adds up  c x x^T; holds no rows, so that it can travel."""
 
-    loss: VectorLoss
+    loss: Loss
     frame: Frame
     position: Array
     axes: Array
@@ -323,7 +236,7 @@ class AddingFilledSquares:
     features: NDArray[np.intp]
     columns: tuple[tuple[int, ...], ...]
     """The raw columns that each is made of."""
-    loss: VectorLoss
+    loss: Loss
     frame: Frame
     position: Array
     theta: Array
@@ -348,7 +261,10 @@ class AddingFilledSquares:
         return found
 
 
-def _weighed(rows: Batch, loss: VectorLoss, position: Array, weighing: Weighing) -> Weighed:
+_WAY_OUT = "Noise of one scale, or a covariance that was made from public rows, can be measured here."
+
+
+def _weighed(rows: Batch, loss: Loss, position: Array, weighing: Weighing) -> Weighed:
     margins = rows.margins(position)
     return weighing(rows, loss, margins, derivatives(rows, loss, margins))
 
@@ -357,7 +273,7 @@ def _weighed(rows: Batch, loss: VectorLoss, position: Array, weighing: Weighing)
 class Shaping:
     """A fitted model with the rows that it was fitted on, as far as the shape of its noise depends on them."""
 
-    loss: VectorLoss
+    loss: Loss
     minimizer: Minimizer
     affine: Affine
     names: tuple[str, ...]
@@ -365,15 +281,13 @@ class Shaping:
     intercept: bool
     outputs: int
     """How many are published."""
-    rows: Rows
+    rows: RowData
     scales: Scales | None
     """How a scaler that was fitted on the same rows moves."""
     fitted: tuple[str, ...]
     """What such steps are called."""
     errors_of: Array | None = None
     """The coefficients in raw units of which standard errors are published, as rows of (coefficients, parameters)."""
-    _pulled: dict[tuple[str, ...], Array] = field(default_factory=dict, repr=False)
-    """What was added up already, for some attributes."""
 
     def noise(self, noise: GaussianNoise) -> tuple[GaussianNoise, MovingShape | None]:
         """Return a noise with the covariance that its shape makes of the rows, and how that moves with them."""
@@ -391,12 +305,24 @@ class Shaping:
         if shape is None or not shape.follows_rows:
             return noise, None
         self._check(shape)
+        if len(self._root) > MOST_PARAMETERS:
+            raise UnansweredError(
+                f"What a shape that follows the rows ({shape.called}) tells is measured for up to {MOST_PARAMETERS} "
+                f"parameters; this {self.minimizer.estimator} has {len(self._root)}. {_WAY_OUT}"
+            )
         moving = self._made(shape)
+        return replace(noise, covariance=self._covariance(shape, moving)), moving
+
+    def covariance(self, shape: Shape) -> Array:
+        """Return the covariance that a shape makes of rows that are public: how it moves with them is not asked."""
+        self._check(shape)
+        return self._covariance(shape, self._made(shape))
+
+    def _covariance(self, shape: Shape, moving: MovingShape) -> Array:
         matrix = self.minimizer.frame.matrix(len(self.minimizer.parameters))
         root = matrix @ moving.axes * np.sqrt(moving.roots)
         covariance = shape.scale**2 * self._freedom(shape) * (root @ root.T)
-        each = 0.5 * (covariance + covariance.T)
-        return replace(noise, covariance=np.kron(np.eye(self.outputs), each)), moving
+        return np.asarray(np.kron(np.eye(self.outputs), 0.5 * (covariance + covariance.T)))
 
     @property
     def _outputs_are_alike(self) -> bool:
@@ -419,14 +345,14 @@ class Shaping:
         inverse = self.minimizer.inverse[:q, :q]
         return np.asarray(cholesky(0.5 * (inverse + inverse.T), lower=True))
 
-    def _added(self, weighing: Weighing = by_curvature, **what: Array) -> Array:
+    def _added(self, weighing: Weighing = by_curvature) -> Array:
         found = self.minimizer
-        adding = AddingThird(self.loss, found.frame, found.position, self._root, weighing, **what)
-        return np.asarray(self.rows.total(adding))
+        return np.asarray(self.rows.total(AddingThird(self.loss, found.frame, found.position, self._root, weighing)))
 
     @cached_property
     def _curvature(self) -> MovingSum:
         """The Hessian of rows times R, which is the identity."""
+        # Of more parameters the covariance is asked for, and not how it moves.
         still = self.loss.quadratic or len(self._root) > MOST_PARAMETERS
         return MovingSum(by_curvature, None if still else self._added(), self._filled(by_curvature))
 
@@ -434,20 +360,6 @@ class Shaping:
     def _squares(self) -> MovingSum:
         """The sum of squared gradients of rows times R."""
         return MovingSum(by_squared_slope, self._added(by_squared_slope), self._filled(by_squared_slope))
-
-    @cached_property
-    def _length(self) -> float:
-        """Where there are too many of those, no less than the length of dH for a move of the fit of length 1."""
-        if self.loss.quadratic or len(self._root) <= MOST_PARAMETERS:
-            return 0.0
-        vector, largest = np.random.default_rng(0).normal(size=len(self._root)), 0.0
-        for _ in range(_POWER_STEPS):
-            vector = self._added(twice=self._added(once=vector / np.linalg.norm(vector)))
-            largest = float(np.sqrt(np.linalg.norm(vector)))
-            if not largest:
-                break
-        # Powers come near the largest from below.
-        return 2.0 * largest
 
     def _filled(self, weighing: Weighing) -> Array:
         """Return how a sum moves with what was filled into cells, seen by rows times R, shape (filled, q, q)."""
@@ -464,11 +376,8 @@ class Shaping:
     def _made(self, shape: Shape) -> MovingShape:
         if isinstance(shape, Balanced):
             return self._balanced(shape)
-        if isinstance(shape, RobustCovariance):
-            return self._robust(shape)
-        assert isinstance(shape, InverseHessian)
-        q = len(self._root)
-        return self._moving(np.eye(q), np.ones(q), -np.ones((q, q)), (self._curvature,))
+        assert isinstance(shape, RobustCovariance)
+        return self._robust(shape)
 
     def _freedom(self, shape: Shape) -> float:
         """Return by what squared residuals of a fit are too small to stand for those of the truth."""
@@ -509,22 +418,12 @@ class Shaping:
         sums = roots[:, None] + roots
         factors = ((kappa + np.outer(roots, roots)) / sums - sums) / np.sqrt(np.outer(roots, roots))
         made = self._moving(turn, roots, factors, (self._curvature,))
-        pulled = np.zeros((columns.shape[1], q))
-        if self._curvature.third is None and not self.loss.quadratic:
-            names = tuple(shape.floors)
-            if names not in self._pulled:
-                self._pulled[names] = self._added(squared=columns)
-            pulled = self._pulled[names] @ turn
         return replace(
             made,
             columns=turn.T @ columns,
             starts=starts,
             own=shape.balance * weight / size,
             shared=(1 + shape.balance) * shape.share / q * weight,
-            pulled=pulled,
-            floors=floors,
-            share=shape.share,
-            balance=shape.balance,
         )
 
     def _moving(self, turn: Array, roots: Array, factors: Array, sums: tuple[MovingSum, ...]) -> MovingShape:
@@ -539,12 +438,7 @@ class Shaping:
             own=nothing,
             shared=nothing,
             sums=tuple(each.turned(turn) for each in sums),
-            length=self._length,
-            pulled=np.empty((0, q)),
             outputs=self.outputs,
-            floors=nothing,
-            share=0.0,
-            balance=0.0,
         )
 
     def _columns(self, shape: Balanced) -> tuple[list[Array], Array]:
@@ -556,7 +450,7 @@ class Shaping:
             if bent is not None and len(bent.chosen):
                 raise UnsupportedError(
                     f"The noise's shape ({shape.called}) is made for {name!r}, which a step before this model bends: "
-                    "how it reaches the features differs from row to row. Give shape='hessian', a scale, or a "
+                    "how it reaches the features differs from row to row. Give a scale, or a "
                     "covariance that was made from public rows (FromPublicRows of seepage.release)."
                 )
             matrix = cut.matrix.toarray()
@@ -571,42 +465,34 @@ class Shaping:
 
     def _check(self, shape: Shape) -> None:
         """Refuse what is not known how to count, and name the way out."""
-        way_out = "Noise of one scale, or a covariance that was made from public rows, can be measured here."
-        if isinstance(shape, RobustCovariance) and (self.loss.outputs > 1 or len(self._root) > MOST_PARAMETERS):
+        if isinstance(shape, RobustCovariance) and self.loss.outputs > 1:
             raise UnsupportedError(
-                f"Noise in standard errors is measured for models with one output, nothing fitted beside their "
-                f"coefficients, and up to {MOST_PARAMETERS} parameters; this {self.minimizer.estimator} has "
-                f"{self.loss.outputs} outputs or such parts, and {self.loss.outputs * len(self._root)} parameters. "
-                f"{way_out}"
+                "Noise in standard errors is measured for models with one output and nothing fitted beside their "
+                f"coefficients; this {self.minimizer.estimator} has {self.loss.outputs} outputs or such parts. "
+                f"{_WAY_OUT}"
             )
         if self.loss.outputs > 1 and not self._outputs_are_alike:
             raise UnsupportedError(
                 f"A noise that takes its shape from the rows ({shape.called}) is measured for models with one output, "
                 "or with several that have one Hessian (squared loss and one penalty), and the outputs of this "
-                f"{self.minimizer.estimator} share theirs or have different ones. {way_out}"
+                f"{self.minimizer.estimator} share theirs or have different ones. {_WAY_OUT}"
             )
         if self.minimizer.active is not None:
             raise UnsupportedError(
                 f"A noise that takes its shape from the rows ({shape.called}) would have none for the coefficients "
                 f"that the L1 penalty of this {self.minimizer.estimator} keeps at zero, and a zero without noise is a "
-                f"release of its own. {way_out}"
+                f"release of its own. {_WAY_OUT}"
             )
         if self.minimizer.undecided.size:
             raise UnsupportedError(
                 "Several parameters fit this data equally well, so the Hessian has no inverse that could shape the "
-                f"noise. Fit with a penalty, or drop one level of each category. {way_out}"
+                f"noise. Fit with a penalty, or drop one level of each category. {_WAY_OUT}"
             )
         if self.scales is not None and self.scales.lean.any():
             raise UnsupportedError(
                 f"This {self.minimizer.estimator} has a penalty on its intercept (liblinear has), behind steps that "
                 "were fitted on the same rows: how their means enter the shape of the noise is not counted. Fit with "
-                f'solver="lbfgs". {way_out}'
-            )
-        if len(self._root) > MOST_PARAMETERS and (self.scales is not None or self.affine.bends or self.outputs > 1):
-            raise UnansweredError(
-                f"What the shape of a noise ({shape.called}) tells is bounded for models of more than "
-                f"{MOST_PARAMETERS} parameters, and this bound is for one output right behind affine columns; steps "
-                f"that were fitted on the same rows: {list(self.fitted)}. {way_out}"
+                f'solver="lbfgs". {_WAY_OUT}'
             )
         if isinstance(shape, Balanced):
             unknown = [name for name in shape.floors if name not in self.names]
@@ -632,9 +518,8 @@ def noise_assumptions(noise: GaussianNoise, shape: MovingShape | None, estimator
     release = Assumption("release", f"{published} scale {{scale}} and this shape: {{rule}}", scale, rule)
     if shape is None:
         return (release,)
-    told = "counted" if shape.is_exact else "counted, rounded up to a bound"
     return release, Assumption(
         "shape",
         "The covariance of the noise is made from the rows. It is used, not printed, and what it tells about them is "
-        f"{told}.",
+        "counted.",
     )

@@ -9,7 +9,7 @@ A value of row i pulls at each block, and each block moves with those before it:
 
 What is published is a Gaussian, whose mean moves with the coefficients and whose covariance with the moments (eq. 2.17)
 or with the curvature (eq. 2.19); the second half of its information does not shrink when the noise grows. Behind a bend
-all of it is by features, times T_i (eq. 2.22).
+all of it is by features, times T_i (eq. 2.21).
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._one_margin import OneMargin
-from seepage.linear.information._scales import MovedScales, Scales
-from seepage.linear.information._several_margins import SeveralMargins
+from seepage.linear.information._plain import Plain
+from seepage.linear.information._scales import MovedScales
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import Derivatives, derivatives
 from seepage.linear.rows import Batch
-from seepage.linear.stack import Apart, Part, Reach, Reached, RowJacobians, Score, Whole
+from seepage.linear.stack import Reach, Reached, RowJacobians
 
 Array = NDArray[np.float64]
 
@@ -34,12 +33,6 @@ Array = NDArray[np.float64]
 _FORMED, _MOST_NUMBERS = 2**18, 2**21
 # A change of the parameters that nothing decides, beside how the features move, that is more than rounding.
 _TIED = 1e-9
-
-
-def at_rest(geometry: Geometry) -> OneMargin | SeveralMargins:
-    """Return the row-local pass for a model with one output or with several, whose features nothing was fitted on."""
-    geometry = replace(geometry, scales=None, shape=None)
-    return OneMargin(geometry) if geometry.outputs == 1 else SeveralMargins(geometry)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +101,8 @@ class Stacked:
         return geometry.curves is not None or geometry.shape is not None or geometry.cancels
 
     @cached_property
-    def _at_rest(self) -> OneMargin | SeveralMargins:
-        return at_rest(self.geometry)
+    def _at_rest(self) -> Plain:
+        return Plain(replace(self.geometry, scales=None, shape=None))
 
     def _moves(self, block: NDArray[np.intp]) -> bool:
         """Return whether some coordinates reach a feature which something was fitted on."""
@@ -188,15 +181,34 @@ class Stacked:
         found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
         moved = None if scales is None else scales.moves(batch, self._features)
         slopes = self._slopes(found, moved)
-        pushed = [rows.project(np.ascontiguousarray(block.T)) for block in self._blocks.transpose(1, 0, 2)]
-        score = Score(self._columns, slopes, self._theta, found.curvature, np.stack(pushed, axis=1), found.label_slope)
-        parts: list[Part] = [score]
-        if shape is not None:
-            parts.append(self._curvature(rows, found, slopes, moved, shape))
-        elif moved is not None and scales is not None and scales.published:
-            parts.append(self._covariance(moved, scales))
+        pushed = np.stack(
+            [rows.project(np.ascontiguousarray(block.T)) for block in self._blocks.transpose(1, 0, 2)], axis=1
+        )
         labels = 0 if geometry.public_label else geometry.loss.label_values
-        return RowJacobians(reached, parts, labels, geometry.cancels)
+        moves = RowJacobians(
+            reached,
+            self._columns,
+            slopes,
+            self._theta,
+            found.curvature,
+            pushed,
+            found.label_slope,
+            labels,
+            cancel=geometry.cancels,
+        )
+        if shape is not None:
+            formed, formed_label = self._curvature(rows, found, slopes, moved, shape)
+            return replace(moves, formed=formed, formed_label=formed_label)
+        if moved is None or scales is None or not scales.published:
+            return moves
+        if self._root is None:
+            sizes = np.sqrt([2.0 * scales.published, scales.published])
+            return replace(
+                moves, apart=np.stack([size * each for size, each in zip(sizes, moved, strict=True)], axis=1)
+            )
+        width = len(self._features)
+        root = np.stack([self._root[:, :width].T, self._root[:, width:].T])
+        return moves.beside(root, np.stack(moved, axis=1))
 
     def _slopes(self, found: Derivatives, moved: MovedScales | None, filled: Array | float = 1.0) -> Array:
         """Return what the columns are multiplied by, shape (n, K, features or 1).
@@ -229,26 +241,10 @@ class Stacked:
         shape = scales.noise_shape(self._features)
         return None if shape is None else shape.root()
 
-    def _covariance(self, moved: MovedScales, scales: Scales) -> Part:
-        """Return how the covariance of the noise moves, in raw units, with the moments."""
-        if self._root is None:
-            sizes = np.sqrt([2.0 * scales.published, scales.published])
-            return Apart(np.stack([size * each for size, each in zip(sizes, moved, strict=True)], axis=1))
-        n, width = moved.deviation.shape
-        outputs, labels = self._theta.shape[1], self.geometry.loss.label_values
-        return Score(
-            np.stack([self._root[:, :width].T, self._root[:, width:].T]),
-            np.stack(moved, axis=1),
-            self._theta,
-            np.empty((n, 0, outputs)),
-            np.empty((n, 0, len(self._root))),
-            np.empty((n, 0, labels)),
-        )
-
     def _curvature(
         self, rows: Batch, found: Derivatives, slopes: Array, moved: MovedScales | None, shape: MovingShape
-    ) -> Part:
-        """Return how the covariance of a noise moves that is made from the Hessian."""
+    ) -> tuple[Array, Array]:
+        """Return how the covariance of a noise that is made from the Hessian moves with features, and with labels."""
         geometry, scales, loss = self.geometry, self.geometry.scales, self.geometry.loss
         x, axes, (a, b) = rows.project(shape.axes), self._in_frame @ shape.axes, shape.pairs
         margins, square, own = rows.margins(geometry.position), x[:, a] * x[:, b], axes[:, a] * axes[:, b]
@@ -272,7 +268,7 @@ class Stacked:
         if scales is not None and moved is not None:
             # The penalty is the Hessian's alone.
             changes[0] += (2.0 * scales.penalty[self._features, 0] * moved.deviation)[:, :, None] * own
-        return Whole(shape.moved(*changes), shape.moved(*labels))
+        return shape.moved(*changes), shape.moved(*labels)
 
     def _fit_moved(self, x: Array, axes: Array, slopes: Array, found: Derivatives, shape: MovingShape) -> Array:
         """Return how the fit moves, which all sums of one output move with."""

@@ -1,6 +1,6 @@
 """The exact minimizer under a penalty on absolute values, and which coefficients it keeps at zero.
 
-With g the gradient of all that is smooth (eq. 2.1), theta minimizes  smooth + sum_j L_j |theta_j|  if (eq. 2.26)
+With g the gradient of all that is smooth (eq. 2.1), theta minimizes  smooth + sum_j L_j |theta_j|  if (eq. 2.25)
 
     g_k = -L_k sign(theta_k)  where theta_k is not zero,     |g_m| <= L_m  where it is.
 

@@ -1,7 +1,7 @@
 """What a fitted scikit-learn estimator minimized, in one notation.
 
 Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2 + sum_j L_j |theta_j|
-(eqs. 2.1 and 2.26). `read` finds loss, P, L, how labels and class weights enter, and how near to the minimizer the
+(eqs. 2.1 and 2.25). `read` finds loss, P, L, how labels and class weights enter, and how near to the minimizer the
 solver promises to come.
 """
 
@@ -33,19 +33,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from seepage._tables import Array
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.objective._dispersed import Dispersed
-from seepage.linear.objective._generalized import VARIANCE_POWERS
 from seepage.linear.objective._glm import GLM
-from seepage.linear.objective._losses import (
-    Logistic,
-    Loss,
-    Separate,
-    Softmax,
-    Squared,
-    Tweedie,
-    TweedieIdentity,
-    VectorLoss,
-)
+from seepage.linear.objective._likelihoods import VARIANCE_POWERS, Likelihood, NegativeBinomial
+from seepage.linear.objective._losses import Logistic, Loss, Softmax, Squared
 from seepage.linear.objective._problem import Precision, Problem
 from seepage.linear.rows import Balance, Labels
 
@@ -56,7 +46,7 @@ class Objective:
 
     Attributes
     ----------
-    loss : Loss or VectorLoss
+    loss : Loss
         Of one row, given its margin and its label; a loss of one margin is that of every output.
     penalty : float or array
         The factor on half of each squared coefficient, where the objective is a sum over the rows, not a mean.
@@ -81,7 +71,7 @@ class Objective:
         more margin for each, in this order. They are published too, unless `published` leaves them out.
     """
 
-    loss: VectorLoss
+    loss: Loss
     penalty: float | Array
     precision: Precision = "iterative"
     intercept_penalty: float = 0.0
@@ -194,7 +184,7 @@ def _(model: LinearRegression, total: float, count: int, outputs: int) -> Object
     hint = None
     if getattr(model, "rank_", np.inf) < np.atleast_2d(model.coef_).shape[1]:
         hint = (
-            f"it left out directions of the columns that are less than tol={model.tol:g} of the largest (its rank_ is "
+            f"it left out directions of the columns that are too small beside the largest (its rank_ is "
             f"{model.rank_}): scale the columns (StandardScaler), or fit with a smaller tol"
         )
     return Objective(Squared(), 0.0, "direct" if direct else "iterative", residual_promise=promise, hint=hint)
@@ -231,7 +221,7 @@ def _(model: LogisticRegression, total: float, count: int, outputs: int) -> Obje
     strength, share = 1.0 / float(model.C), _share_of_absolute(model)
     if getattr(model, "penalty", "l2") is None:
         strength = 0.0
-    loss: VectorLoss = Logistic() if outputs == 1 else Softmax(outputs)
+    loss: Loss = Logistic() if outputs == 1 else Softmax(outputs)
     # liblinear appends a constant feature and penalizes its coefficient like any other.
     liblinear, scaling = model.solver == "liblinear", float(model.intercept_scaling)
     return Objective(
@@ -255,7 +245,8 @@ def _share_of_absolute(model: LogisticRegression) -> float:
     return 1.0 if kind == "l1" else float(model.l1_ratio or 0.0)
 
 
-@reader.register
+@reader.register(Lasso)
+@reader.register(ElasticNet)
 def _(model: Lasso | ElasticNet, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
     # These objectives are means over the weights.
@@ -284,21 +275,23 @@ def _(model: LassoLars, total: float, count: int, outputs: int) -> Objective:
     return Objective(Squared(), 0.0, "direct", absolute=alpha * total, hint=hint)
 
 
-@reader.register
+@reader.register(PoissonRegressor)
+@reader.register(GammaRegressor)
+@reader.register(TweedieRegressor)
 def _(model: PoissonRegressor | GammaRegressor | TweedieRegressor, total: float, count: int, outputs: int) -> Objective:
-    if isinstance(model, PoissonRegressor):
-        power, link = 1.0, "log"
-    elif isinstance(model, GammaRegressor):
-        power, link = 2.0, "log"
-    else:
+    if isinstance(model, TweedieRegressor):
         power = float(model.power)
         link = ("identity" if power <= 0 else "log") if model.link == "auto" else model.link
-    loss: Loss = Tweedie(power) if link == "log" else Squared() if power == 0 else TweedieIdentity(power)
+        squared = power == 0 and link == "identity"
+        loss: Loss = Squared() if squared else Likelihood("tweedie", link, parameter=power)
+    else:
+        loss = Likelihood("poisson" if isinstance(model, PoissonRegressor) else "gamma", "log")
     # These objectives are means over the weights.
     return Objective(loss, float(model.alpha) * total, "iterative", gradient_promise=float(model.tol))
 
 
-@reader.register
+@reader.register(SGDRegressor)
+@reader.register(SGDClassifier)
 def _(model: SGDRegressor | SGDClassifier, total: float, count: int, outputs: int) -> Objective:
     allowed = {"squared_error": Squared(), "log_loss": Logistic()}
     if model.loss not in allowed:
@@ -330,7 +323,7 @@ def _(model: GLM, total: float, count: int, outputs: int) -> Objective:
         intercept_penalty=squares if own else 0.0,
         absolute=absolute,
         intercept_absolute=absolute if own else 0.0,
-        beside={"alpha": float(model.parameter_)} if isinstance(model.loss, Dispersed) else {},
+        beside={"alpha": float(model.parameter_)} if isinstance(model.loss, NegativeBinomial) else {},
     )
 
 
@@ -342,9 +335,9 @@ def supported_names() -> tuple[str, ...]:
 def _objective(model: BaseEstimator, total_weight: float, count: int, outputs: int) -> Objective:
     """Return what the reader of this very class says."""
     found = reader.registry.get(type(model), reader.registry[object])(model, total_weight, count, outputs)
-    if outputs > 1 and isinstance(found.loss, Loss):
+    if outputs > 1 and found.loss.margins == 1:
         # Several outputs that share nothing but the rows.
-        return replace(found, loss=Separate(found.loss, outputs))
+        return replace(found, loss=replace(found.loss, copies=outputs))
     return found
 
 

@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,12 +10,12 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from seepage._python import Self
 from seepage._tables import Column, Data, Table
 from seepage.errors import InputError, MinimizerError
 from seepage.linear.objective._absolute import minimum_absolute
-from seepage.linear.objective._dispersed import Dispersed
-from seepage.linear.objective._generalized import CANONICAL, Generalized
-from seepage.linear.objective._losses import Logistic, Loss, Softmax, Squared, Tweedie, VectorLoss
+from seepage.linear.objective._likelihoods import CANONICAL, Likelihood, NegativeBinomial
+from seepage.linear.objective._losses import Logistic, Loss, Softmax, Squared
 from seepage.linear.objective._minimizer import Minimizer, minimize
 from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._separation import Escape, escape_of
@@ -27,6 +26,8 @@ Array = NDArray[np.float64]
 
 # An alpha below this is on its way to zero.
 _NO_SPREAD = 1e-7
+# Links whose log(mu) and log(1 - mu) are both concave.
+_CONCAVE = ("identity", "log", "logc", "logit", "probit", "cloglog", "loglog")
 # By the variance, mu + alpha mu^(2 - power).
 _POWERS = {"negative binomial": 0.0, "negative binomial 1": 1.0}
 # How far from the labels to start, toward their mean: a label at an end of what means can be has no margin.
@@ -102,20 +103,18 @@ class GLM(BaseEstimator):
         self.fit_intercept = fit_intercept
 
     @property
-    def loss(self) -> VectorLoss:
+    def loss(self) -> Loss:
         """What it minimizes of each row."""
         if self.family == "multinomial":
             self._check_multinomial()
             return Logistic() if len(self.coef_) == 1 else Softmax(len(self.coef_) + 1)
         if self._fits_alpha:
-            return Dispersed(_POWERS[self.family])
+            return NegativeBinomial(_POWERS[self.family])
         general = self._general
         if (general.family, general.link) == ("gaussian", "identity"):
             return Squared()
         if (general.family, general.link) == ("binomial", "logit"):
             return Logistic()
-        if general.link == "log" and general.family in ("poisson", "gamma", "tweedie", "inverse gaussian"):
-            return Tweedie(general.variance_power)
         return general
 
     @property
@@ -128,11 +127,11 @@ class GLM(BaseEstimator):
         return self.link, float(self.link_parameter)
 
     @property
-    def _general(self) -> Generalized:
+    def _general(self) -> Likelihood:
         if self._fits_alpha:
             # Whatever alpha is, the mean is that of a Poisson count.
-            return Generalized("poisson", "log")
-        return Generalized(self.family, self.named_link[0], float(self.parameter or 0.0), self.named_link[1])
+            return Likelihood("poisson", "log")
+        return Likelihood(self.family, self.named_link[0], float(self.parameter or 0.0), self.named_link[1])
 
     @property
     def _fits_alpha(self) -> bool:
@@ -186,8 +185,8 @@ class GLM(BaseEstimator):
         if self.fit_intercept and not self.penalize_intercept:
             each[-1] = 0.0
         general, penalty, absolute = self._general, float(self.penalty) * each, float(self.absolute) * each
-        loss = self.loss if isinstance(self.loss, Loss) else general
-        convex = isinstance(loss, Squared | Logistic) or (isinstance(loss, Tweedie) and 1 <= loss.power <= 2)
+        loss = general if self._fits_alpha else self.loss
+        convex = loss.quadratic or loss.self_concordant or (general.family == "binomial" and general.link in _CONCAVE)
 
         def value(theta: Array) -> float:
             sums = newton_sums(rows, loss, theta, Frame())
@@ -203,7 +202,7 @@ class GLM(BaseEstimator):
             found = _minimizer(loss, rows, begin, names, penalty=penalty, absolute=absolute)
             if found is not None and (theta is None or value(found) < value(theta)):
                 theta = found
-            if convex:
+            if theta is not None and convex:
                 # All starts lead to the same end.
                 break
         if theta is None and self.absolute:
@@ -214,7 +213,7 @@ class GLM(BaseEstimator):
         if theta is None:
             raise _nothing_found(general, rows, penalty, names)
         if self._fits_alpha:
-            theta, self.parameter_ = _with_alpha(Dispersed(_POWERS[self.family]), rows, penalty, theta, names)
+            theta, self.parameter_ = _with_alpha(NegativeBinomial(_POWERS[self.family]), rows, penalty, theta, names)
         self.coef_ = theta[: rows.features.shape[1], 0]
         self.intercept_: float | Array = float(theta[-1, 0]) if self.fit_intercept else 0.0
 
@@ -244,7 +243,9 @@ class GLM(BaseEstimator):
         margins = np.asarray(rows, dtype=np.float64) @ coefficients + np.ravel(self.intercept_)
         if self.family == "multinomial":
             return np.asarray(softmax(np.column_stack([np.zeros(len(margins)), margins]), axis=1))
-        return self._general.mean(margins if offset is None else margins + np.asarray(offset, dtype=np.float64))
+        return np.asarray(
+            self._general.mean(margins if offset is None else margins + np.asarray(offset, dtype=np.float64))
+        )
 
     def _check_multinomial(self) -> None:
         if self.link not in (None, "logit") or self.penalty or self.absolute:
@@ -258,7 +259,7 @@ class GLM(BaseEstimator):
 
 
 def _minimizer(
-    loss: VectorLoss,
+    loss: Loss,
     rows: Batch,
     start: Array,
     names: Sequence[str],
@@ -291,7 +292,7 @@ def _minimizer(
     return found.parameters if inside and not endless and not found.undecided.size else None
 
 
-def _escape(loss: VectorLoss, rows: Batch, penalty: Array, found: Minimizer | None = None) -> Escape | None:
+def _escape(loss: Loss, rows: Batch, penalty: Array, found: Minimizer | None = None) -> Escape | None:
     """Return a direction along which the objective falls forever, if there is one."""
     return escape_of(
         loss,
@@ -303,7 +304,7 @@ def _escape(loss: VectorLoss, rows: Batch, penalty: Array, found: Minimizer | No
     )
 
 
-def _nothing_found(loss: Generalized, rows: Batch, penalty: Array, names: Sequence[str]) -> MinimizerError:
+def _nothing_found(loss: Likelihood, rows: Batch, penalty: Array, names: Sequence[str]) -> MinimizerError:
     """Say why there is no minimizer, as far as that is known."""
     escape = _escape(loss, rows, penalty)
     if escape is not None:
@@ -315,7 +316,7 @@ def _nothing_found(loss: Generalized, rows: Batch, penalty: Array, names: Sequen
 
 
 def _with_alpha(
-    loss: Dispersed, rows: Batch, penalty: Array, theta: Array, names: Sequence[str]
+    loss: NegativeBinomial, rows: Batch, penalty: Array, theta: Array, names: Sequence[str]
 ) -> tuple[Array, float]:
     """Return coefficients and alpha that minimize together, from those of a Poisson model."""
     means, y = np.exp(rows.margins(theta)[:, 0]), rows.labels[:, 0]
@@ -337,7 +338,7 @@ def _with_alpha(
     return found[: len(theta), :1], float(found[-1, 1])
 
 
-def _starts(loss: Generalized, rows: Batch, penalty: Array) -> list[Array]:
+def _starts(loss: Likelihood, rows: Batch, penalty: Array) -> list[Array]:
     """Return parameters whose means are inside the family, by least squares on margins near those of the labels."""
     design, y, weights = rows.augmented(), rows.labels[:, 0], rows.weights
     assert weights is not None
@@ -347,7 +348,7 @@ def _starts(loss: Generalized, rows: Batch, penalty: Array) -> list[Array]:
     for share in _FROM_LABELS:
         margins = _margin(loss, (1 - share) * y + share * middle) - (0.0 if rows.offset is None else rows.offset)
         theta = np.asarray(np.linalg.lstsq(gram, design.T @ (weights * margins)[:, None], rcond=None)[0], dtype=float)
-        if np.isfinite(loss.loss(rows.margins(theta)[:, 0], y)).all():
+        if np.isfinite(loss.value(rows.margins(theta), rows.labels)).all():
             starts.append(theta)
     if starts:
         return starts
@@ -357,7 +358,7 @@ def _starts(loss: Generalized, rows: Batch, penalty: Array) -> list[Array]:
     )
 
 
-def _margin(loss: Generalized, means: Array) -> Array:
+def _margin(loss: Likelihood, means: Array) -> Array:
     """Return the margins of some means, by halving: links are monotone."""
     span = {"power": (1e-12, 1e12), "negative binomial": (-60.0, -1e-12), "logc": (-60.0, -1e-12)}
     low, high = (np.full_like(means, each) for each in span.get(loss.link, (-1e9, 1e9)))

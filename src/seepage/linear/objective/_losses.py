@@ -1,19 +1,23 @@
-"""Losses of linear models, with the derivatives that information is made of.
+"""Losses of linear models, and their derivatives, which information is made of.
 
-A loss sees a row only through its margins (one number a model output) and its label. To add one, write a class with
-the six methods of `Loss` for one margin, or subclass `VectorLoss` for several.
+A loss is one formula of the margins of a row (one number a model output) and of its label. All derivatives are those of
+the formula, by dual numbers. Three losses have their slope and curvature by hand, because they are several times
+faster.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property, reduce
+from typing import Any, ClassVar, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.special import expit, softmax
+
+from seepage.core import derivative_along, slope
 
 Array = NDArray[np.float64]
 
@@ -29,67 +33,144 @@ class Derivatives(NamedTuple):
     """d2 loss / d m d y, shape (n, outputs, label values)."""
 
 
-class PearsonSquares(NamedTuple):
-    """Squares of residuals in units of the variance that the family says, whose mean is the dispersion, per row."""
+class Squares(NamedTuple):
+    """Squared Pearson residuals, whose mean is the dispersion, with their derivatives."""
 
     square: Array
-    """Shape (n, dispersions)."""
+    """Shape (n, outputs)."""
     slope: Array
-    """By the margins, shape (n, dispersions, outputs)."""
+    """By the margins, shape (n, outputs, outputs)."""
     label_slope: Array
-    """By the label, shape (n, dispersions, label values)."""
+    """By the label, shape (n, outputs, label values)."""
 
 
-class VectorLoss(ABC):
-    """A loss of `outputs` margins; labels come as `label_values` numbers a row, most often one for each."""
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A loss of the margins and the label of a row: a subclass is its `formula`.
 
-    outputs: int
-    quadratic: bool = False
+    A formula of one margin serves models of several outputs too, as a sum over the outputs.
+
+    Attributes
+    ----------
+    copies : int
+        Outputs of the model, if the formula is of one margin. The library sets it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from seepage.linear import Loss
+    >>> class PseudoHuber(Loss):
+    ...     def formula(self, m, y):
+    ...         return np.sqrt(1 + (m - y) ** 2) - 1
+    >>> PseudoHuber().slope(np.array([3.0]), np.array([1.0])).round(4)
+    array([0.8944])
+    """
+
+    _: KW_ONLY
+    copies: int = 1
+
+    margins: ClassVar[int] = 1
+    """Number of margins that the formula takes."""
+    quadratic: ClassVar[bool] = False
     """Whether the curvature is the same everywhere, so that one Newton step is exact."""
-    largest_slope: float | None = None
-    """A bound on the length of the slope, where there is one."""
-    self_concordant: bool = False
-    """Whether the third derivative is nowhere larger than the curvature (eq. 4.8), of a loss of one margin."""
+    largest_slope: ClassVar[float | None] = None
+    """A bound on the length of the slope, if there is one."""
+    self_concordant: ClassVar[bool] = False
+    """Whether the third derivative is nowhere larger than the curvature, of a loss of one margin."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of margins of a row."""
+        return self.copies if self.margins == 1 else self.margins
 
     @property
     def label_values(self) -> int:
-        """How many numbers a label is."""
-        return self.outputs
+        """Number of values of a label."""
+        return self.copies if self.margins == 1 else 1
 
     @abstractmethod
+    def formula(self, *arguments: Any) -> Any:
+        """Return the loss, of arrays: one for each margin, then one for each value of the label.
+
+        Written in functions of NumPy and ``scipy.special`` that `seepage.core` can differentiate. Outside of its domain
+        the loss is infinite, or NaN.
+        """
+
+    def pearson(self, m: Any, y: Any) -> Any:
+        """Return the squared Pearson residual, a formula too; None if the dispersion is one."""
+        return None
+
+    def side(self, y: Array) -> Array | None:
+        """Return 1 where the loss falls for every larger margin, -1 for every smaller one, 0 for neither.
+
+        None if that is not known: then directions without a minimizer are not looked for.
+        """
+        return None
+
+    def slope(self, *arguments: Any) -> Any:
+        """Return the derivatives in the margins; those of several margins have a last axis."""
+        return self._by(self.formula, range(self.margins), arguments)
+
+    def curvature(self, *arguments: Any) -> Any:
+        """Return the derivatives of the slope in the margins."""
+        return self._by(self.slope, range(self.margins), arguments)
+
+    def label_slope(self, *arguments: Any) -> Any:
+        """Return the derivatives of the slope in the values of the label."""
+        return self._by(self.slope, range(self.margins, len(arguments)), arguments)
+
+    def label_curvature(self, *arguments: Any) -> Any:
+        """Return the derivatives of the curvature in the values of the label."""
+        return self._by(self.curvature, range(self.margins, len(arguments)), arguments)
+
+    def _by(self, function: Callable[..., Any], places: range, arguments: tuple[Any, ...]) -> Any:
+        with np.errstate(all="ignore"):
+            parts = [slope(function, place)(*arguments) for place in places]
+        return parts[0] if self.margins == 1 else np.stack(parts, axis=-1)
+
     def value(self, margins: Array, labels: Array) -> Array:
         """Return the loss of each row."""
+        with np.errstate(all="ignore"):
+            values = self.formula(*self._arguments(margins, labels)).reshape(len(margins), -1).sum(axis=1)
+        # An infinite objective turns a Newton step back.
+        return np.where(np.isnan(values), np.inf, values)
 
-    @abstractmethod
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
         """Return slope, curvature and label slope of each row."""
+        arguments = self._arguments(margins, labels)
+        return Derivatives(
+            self.slope(*arguments),
+            self._of_outputs(self.curvature(*arguments)),
+            self._of_outputs(self.label_slope(*arguments)),
+        )
 
     def slopes(self, margins: Array, labels: Array) -> Array:
         """Return the slope of each row at each of many margins, both of shape (n, m, outputs)."""
-        flat, each = margins.reshape(-1, self.outputs), np.repeat(labels, margins.shape[1], axis=0)
-        return self.derivatives(flat, each).slope.reshape(margins.shape)
+        return np.asarray(self.slope(*self._arguments(margins, labels[:, None, :])))
 
-    def curvatures(self, margins: Array, labels: Array) -> Array:
-        """Return the curvature of each row at each of many margins, shape (n, m, outputs, outputs)."""
-        flat, each = margins.reshape(-1, self.outputs), np.repeat(labels, margins.shape[1], axis=0)
-        return self.derivatives(flat, each).curvature.reshape(*margins.shape, self.outputs)
-
-    @abstractmethod
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
-        """Return how the curvature moves with the margins in a direction, shape (n, outputs, outputs).
+        """Return the derivative of the curvature as the margins move in a direction, shape (n, outputs, outputs).
 
-        The direction is one for all rows, or one a row. Third derivatives do not care in which order they are taken.
-        Few questions need them (a noise that is shaped by the Hessian does): a loss without them raises an
-        `UnansweredError`.
+        The direction is one for all rows, or one a row.
         """
+        arguments = self._arguments(margins, labels)
+        moves = self._arguments(np.broadcast_to(direction, margins.shape), labels)
+        directions = [move if place < self.margins else None for place, move in enumerate(moves)]
+        with np.errstate(all="ignore"):
+            return self._of_outputs(derivative_along(self.curvature, arguments, directions)[1])
 
-    @abstractmethod
     def label_bend(self, margins: Array, labels: Array) -> Array:
-        """Return how each label slope moves with its own margin (d3 loss / d m2 d y), shape (n, outputs)."""
+        """Return the derivative of the curvature by the label, shape (n, outputs, outputs, label values)."""
+        return self._of_outputs(self._of_outputs(self.label_curvature(*self._arguments(margins, labels))))
 
-    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
+    def dispersed(self, margins: Array, labels: Array) -> Squares | None:
         """Return what the dispersion is the mean of; None where it is known to be one."""
-        return None
+        with np.errstate(all="ignore"):
+            square = self.pearson(margins, labels)
+            if square is None:
+                return None
+            by_margin, by_label = (slope(self.pearson, place)(margins, labels) for place in (0, 1))
+        return Squares(square, self._of_outputs(by_margin), self._of_outputs(by_label))
 
     def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
         """Return which ways each row's margins can go such that its loss falls all the way, if that is known.
@@ -97,80 +178,20 @@ class VectorLoss(ABC):
         A movement u of the margins is one if  cone u >= 0,  and  = 0  where that is held: shapes (n, sides, outputs)
         and (n, sides).
         """
-        return None
+        side = self.side(labels)
+        return None if side is None else (self._of_outputs(np.where(side == 0, 1.0, side)), side == 0)
 
+    def _arguments(self, margins: Array, labels: Array) -> tuple[Array, ...]:
+        """Return what the formula takes: a formula of one margin takes all outputs at once."""
+        if self.margins == 1:
+            return margins, labels
+        return (*np.moveaxis(margins, -1, 0), *np.moveaxis(labels, -1, 0))
 
-class Loss(VectorLoss):
-    """A loss of one margin: six elementwise functions of the margin m and the label y."""
-
-    outputs = 1
-
-    @abstractmethod
-    def loss(self, m: Array, y: Array) -> Array:
-        """Return the loss."""
-
-    @abstractmethod
-    def slope(self, m: Array, y: Array) -> Array:
-        """Return d loss / d m."""
-
-    @abstractmethod
-    def curvature(self, m: Array, y: Array) -> Array:
-        """Return d2 loss / d m^2."""
-
-    @abstractmethod
-    def label_slope(self, m: Array, y: Array) -> Array:
-        """Return d2 loss / d m d y."""
-
-    @abstractmethod
-    def third(self, m: Array, y: Array) -> Array:
-        """Return d3 loss / d m^3."""
-
-    @abstractmethod
-    def label_third(self, m: Array, y: Array) -> Array:
-        """Return d3 loss / d m^2 d y."""
-
-    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array] | None:
-        """Return the squared Pearson residual with its slopes by m and y; None where the dispersion is one."""
-        return None
-
-    def side(self, y: Array) -> Array | None:
-        """Return 1 where the loss falls for every larger margin, -1 for every smaller one, 0 for neither.
-
-        None if that is not known: then nobody looks for directions in which there is no minimizer.
-        """
-        return None
-
-    def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
-        side = self.side(labels[:, 0])
-        return None if side is None else (np.where(side == 0, 1.0, side)[:, None, None], (side == 0)[:, None])
-
-    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
-        found = self.pearson(margins[:, 0], labels[:, 0])
-        if found is None:
-            return None
-        square, slope, label_slope = found
-        return PearsonSquares(square[:, None], slope[:, None, None], label_slope[:, None, None])
-
-    def value(self, margins: Array, labels: Array) -> Array:
-        return self.loss(margins[:, 0], labels[:, 0])
-
-    def derivatives(self, margins: Array, labels: Array) -> Derivatives:
-        m, y = margins[:, 0], labels[:, 0]
-        return Derivatives(
-            self.slope(m, y)[:, None], self.curvature(m, y)[:, None, None], self.label_slope(m, y)[:, None, None]
-        )
-
-    def slopes(self, margins: Array, labels: Array) -> Array:
-        return self.slope(margins[:, :, 0], labels)[:, :, None]
-
-    def curvatures(self, margins: Array, labels: Array) -> Array:
-        return self.curvature(margins[:, :, 0], labels)[:, :, None, None]
-
-    def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
-        return (self.third(margins, labels) * direction)[:, :, None]
-
-    def label_bend(self, margins: Array, labels: Array) -> Array:
-        return self.label_third(margins, labels)
+    def _of_outputs(self, derivative: Array) -> Array:
+        """Return a derivative with one more axis of outputs: each depends on its own margin and label alone."""
+        if self.margins > 1:
+            return derivative
+        return derivative[..., None] if self.copies == 1 else derivative[..., None] * np.eye(self.copies)
 
 
 @dataclass(frozen=True)
@@ -179,154 +200,45 @@ class Squared(Loss):
 
     quadratic = True
 
-    def loss(self, m: Array, y: Array) -> Array:
+    def formula(self, m: Any, y: Any) -> Any:
         return 0.5 * (m - y) ** 2
 
-    def slope(self, m: Array, y: Array) -> Array:
+    def pearson(self, m: Any, y: Any) -> Any:
+        return (m - y) ** 2
+
+    def slope(self, m: Any, y: Any) -> Any:
         return m - y
 
-    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array]:
-        return (m - y) ** 2, 2.0 * (m - y), -2.0 * (m - y)
-
-    def curvature(self, m: Array, y: Array) -> Array:
-        return np.ones_like(m)
-
-    def label_slope(self, m: Array, y: Array) -> Array:
-        return np.full_like(m, -1.0)
-
-    def third(self, m: Array, y: Array) -> Array:
-        return np.zeros_like(m)
-
-    def label_third(self, m: Array, y: Array) -> Array:
-        return np.zeros_like(m)
+    def curvature(self, m: Any, y: Any) -> Any:
+        return np.ones(np.shape(m))
 
 
 @dataclass(frozen=True)
 class Logistic(Loss):
     """Log loss of a label in {0, 1}: log(1 + e^m) - y m."""
 
-    largest_slope = 1.0
     self_concordant = True
 
-    def loss(self, m: Array, y: Array) -> Array:
+    @property
+    def largest_slope(self) -> float:  # type: ignore[override]
+        return float(np.sqrt(self.copies))
+
+    def formula(self, m: Any, y: Any) -> Any:
         return np.logaddexp(0.0, m) - y * m
 
-    def slope(self, m: Array, y: Array) -> Array:
-        # s(m) - y = (1 - y) s(m) - y s(-m): far on the right side of a label nothing is left of the difference.
-        likely, unlikely = _shares(m)
-        positive = m >= 0.0
-        return np.asarray((1.0 - y) * np.where(positive, likely, unlikely) - y * np.where(positive, unlikely, likely))
+    def slope(self, m: Any, y: Any) -> Any:
+        # Of s(m) - y nothing is left far on the right side of a label.
+        return (1.0 - y) * expit(m) - y * expit(-m)
 
-    def curvature(self, m: Array, y: Array) -> Array:
-        likely, unlikely = _shares(m)
-        return likely * unlikely
-
-    def label_slope(self, m: Array, y: Array) -> Array:
-        return np.full_like(m, -1.0)
-
-    def third(self, m: Array, y: Array) -> Array:
-        return np.asarray(expit(m) * expit(-m) * (expit(-m) - expit(m)))
-
-    def label_third(self, m: Array, y: Array) -> Array:
-        return np.zeros_like(m)
+    def curvature(self, m: Any, y: Any) -> Any:
+        return expit(m) * expit(-m)
 
     def side(self, y: Array) -> Array:
         return np.asarray((y >= 1.0) * 1.0 - (y <= 0.0))
 
 
-def _shares(m: Array) -> tuple[Array, Array]:
-    """Return s(|m|) and s(-|m|), the logistic function on both sides, each to its last digit."""
-    power = np.exp(-np.abs(m))
-    likely = 1.0 / (1.0 + power)
-    return likely, power * likely
-
-
 @dataclass(frozen=True)
-class Tweedie(Loss):
-    """Half the Tweedie deviance with a log link, up to a constant of y: Poisson is power 1, Gamma power 2."""
-
-    power: float
-
-    @property
-    def self_concordant(self) -> bool:  # type: ignore[override]
-        # A sum of e^((2 - q) m) and e^((1 - q) m) with weights that are not negative.
-        return 1 <= self.power <= 2
-
-    def loss(self, m: Array, y: Array) -> Array:
-        q = self.power
-        rise = m if q == 2 else np.exp((2 - q) * m) / (2 - q)
-        fall = m if q == 1 else np.exp((1 - q) * m) / (1 - q)
-        return rise - y * fall
-
-    def slope(self, m: Array, y: Array) -> Array:
-        return np.exp((2 - self.power) * m) - y * np.exp((1 - self.power) * m)
-
-    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array] | None:
-        # A Poisson variable has no dispersion of its own.
-        return None if self.power == 1 else _pearson(y, np.exp(m), np.exp(m), self.power)
-
-    def curvature(self, m: Array, y: Array) -> Array:
-        q = self.power
-        return (2 - q) * np.exp((2 - q) * m) - (1 - q) * y * np.exp((1 - q) * m)
-
-    def label_slope(self, m: Array, y: Array) -> Array:
-        return -np.exp((1 - self.power) * m)
-
-    def third(self, m: Array, y: Array) -> Array:
-        q = self.power
-        return (2 - q) ** 2 * np.exp((2 - q) * m) - (1 - q) ** 2 * y * np.exp((1 - q) * m)
-
-    def label_third(self, m: Array, y: Array) -> Array:
-        return -(1 - self.power) * np.exp((1 - self.power) * m)
-
-    def side(self, y: Array) -> Array:
-        return np.where(y <= 0.0, -1.0, 0.0)
-
-
-@dataclass(frozen=True)
-class TweedieIdentity(Loss):
-    """Half the Tweedie deviance with the identity link (positive margins), up to a constant of y."""
-
-    power: float
-
-    def loss(self, m: Array, y: Array) -> Array:
-        q = self.power
-        with np.errstate(invalid="ignore"):
-            rise = np.log(m) if q == 2 else m ** (2 - q) / (2 - q)
-            fall = np.log(m) if q == 1 else m ** (1 - q) / (1 - q)
-        # Outside the domain the objective is infinite, which is what turns a Newton step back.
-        return np.where(m > 0, rise - y * fall, np.inf)
-
-    def slope(self, m: Array, y: Array) -> Array:
-        return m**-self.power * (m - y)
-
-    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array] | None:
-        return None if self.power == 1 else _pearson(y, m, np.ones_like(m), self.power)
-
-    def curvature(self, m: Array, y: Array) -> Array:
-        q = self.power
-        return (1 - q) * m**-q + q * y * m ** (-q - 1)
-
-    def label_slope(self, m: Array, y: Array) -> Array:
-        return -(m**-self.power)
-
-    def third(self, m: Array, y: Array) -> Array:
-        q = self.power
-        return -q * (1 - q) * m ** (-q - 1) - q * (q + 1) * y * m ** (-q - 2)
-
-    def label_third(self, m: Array, y: Array) -> Array:
-        return self.power * m ** (-self.power - 1)
-
-
-def _pearson(y: Array, mean: Array, rise: Array, power: float) -> tuple[Array, Array, Array]:
-    """Return (y - mu)^2 / mu^power and its slopes, where the mean rises so with the margin."""
-    gap, variance = y - mean, mean**power
-    square = gap**2 / variance
-    return square, -rise * (2.0 * gap / variance + power * square / mean), 2.0 * gap / variance
-
-
-@dataclass(frozen=True)
-class Softmax(VectorLoss):
+class Softmax(Loss):
     """Cross entropy of `classes` classes, in coordinates in which its minimizer is unique.
 
     Adding one number to all class margins changes nothing, so margins and labels are expressed in an orthonormal basis
@@ -336,10 +248,14 @@ class Softmax(VectorLoss):
 
     classes: int
     # Probabilities minus a one-hot vector are longest between two vertices of the simplex.
-    largest_slope = np.sqrt(2.0)
+    largest_slope = float(np.sqrt(2.0))
 
     @property
-    def outputs(self) -> int:  # type: ignore[override]
+    def margins(self) -> int:  # type: ignore[override]
+        return self.classes - 1
+
+    @property
+    def label_values(self) -> int:
         return self.classes - 1
 
     @cached_property
@@ -347,10 +263,10 @@ class Softmax(VectorLoss):
         """Orthonormal columns that span the class vectors with sum zero, shape (classes, classes - 1)."""
         return np.asarray(null_space(np.ones((1, self.classes))))
 
-    def value(self, margins: Array, labels: Array) -> Array:
-        found = np.empty(len(margins))
-        _log_sums(margins @ self.basis.T, found)
-        return np.asarray(found - np.einsum("nc,nc->n", labels, margins))
+    def formula(self, *arguments: Any) -> Any:
+        margins, labels = arguments[: self.margins], arguments[self.margins :]
+        every = [sum(b * m for b, m in zip(row, margins, strict=True)) for row in self.basis]
+        return reduce(np.logaddexp, every) - sum(m * y for m, y in zip(margins, labels, strict=True))
 
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
         n = len(margins)
@@ -361,17 +277,6 @@ class Softmax(VectorLoss):
     def slopes(self, margins: Array, labels: Array) -> Array:
         return np.asarray(softmax(margins @ self.basis.T, axis=2) @ self.basis - labels[:, None, :])
 
-    def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
-        share = softmax(margins @ self.basis.T, axis=1)
-        along = np.broadcast_to(direction @ self.basis.T, share.shape)
-        moved = share * (along - (share * along).sum(axis=1, keepdims=True))
-        mean, shift = share @ self.basis, moved @ self.basis
-        turned = np.einsum("nc,ca,cb->nab", moved, self.basis, self.basis)
-        return np.asarray(turned - shift[:, :, None] * mean[:, None, :] - mean[:, :, None] * shift[:, None, :])
-
-    def label_bend(self, margins: Array, labels: Array) -> Array:
-        return np.zeros_like(margins)
-
     def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]]:
         own = self._own(labels)
         others = np.array([[c for c in range(self.classes) if c != k] for k in range(self.classes)])
@@ -380,31 +285,7 @@ class Softmax(VectorLoss):
 
     def _own(self, labels: Array) -> NDArray[np.intp]:
         """Return the class that each label stands for."""
-        found = np.empty(len(labels), dtype=np.intp)
-        _nearest(labels @ self.basis.T, found)
-        return found
-
-
-@numba.njit(cache=True, nogil=True)
-def _nearest(values, found):  # type: ignore[no-untyped-def]
-    """Fill `found` with the place of each row's largest value."""
-    for row in range(values.shape[0]):
-        first = 0
-        for c in range(1, values.shape[1]):
-            if values[row, c] > values[row, first]:
-                first = c
-        found[row] = first
-
-
-@numba.njit(cache=True, nogil=True)
-def _log_sums(margins, found):  # type: ignore[no-untyped-def]
-    """Fill `found` with the logarithm of each row's sum of exponentials."""
-    for row in range(margins.shape[0]):
-        largest = margins[row].max()
-        total = 0.0
-        for c in range(margins.shape[1]):
-            total += np.exp(margins[row, c] - largest)
-        found[row] = largest + np.log(total)
+        return np.asarray((labels @ self.basis.T).argmax(axis=1))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -451,45 +332,3 @@ def _softmax_derivatives(margins, own, basis, slope, curvature):  # type: ignore
                     value += basis[c, a] * bent[c, b]
                 curvature[row, a, b] = value
                 curvature[row, b, a] = value
-
-
-@dataclass(frozen=True)
-class Separate(VectorLoss):
-    """The sum of one loss over several outputs, each with a label of its own."""
-
-    each: Loss
-    outputs: int
-
-    @property
-    def quadratic(self) -> bool:  # type: ignore[override]
-        return self.each.quadratic
-
-    def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
-        side = self.each.side(labels)
-        return None if side is None else (np.where(side == 0, 1.0, side)[:, :, None] * np.eye(self.outputs), side == 0)
-
-    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
-        found, unit = self.each.pearson(margins, labels), np.eye(self.outputs)
-        if found is None:
-            return None
-        return PearsonSquares(found[0], found[1][:, :, None] * unit, found[2][:, :, None] * unit)
-
-    def value(self, margins: Array, labels: Array) -> Array:
-        return np.asarray(self.each.loss(margins, labels).sum(axis=1))
-
-    def derivatives(self, margins: Array, labels: Array) -> Derivatives:
-        unit = np.eye(self.outputs)
-        return Derivatives(
-            self.each.slope(margins, labels),
-            self.each.curvature(margins, labels)[:, :, None] * unit,
-            self.each.label_slope(margins, labels)[:, :, None] * unit,
-        )
-
-    def slopes(self, margins: Array, labels: Array) -> Array:
-        return self.each.slope(margins, labels[:, None, :])
-
-    def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
-        return np.asarray((self.each.third(margins, labels) * direction)[:, :, None] * np.eye(self.outputs))
-
-    def label_bend(self, margins: Array, labels: Array) -> Array:
-        return self.each.label_third(margins, labels)

@@ -12,7 +12,7 @@ from seepage._tables import Array
 from seepage.errors import MinimizerError
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
 from seepage.linear.objective._descent import UnitFactor, descended, in_units
-from seepage.linear.objective._point import Point, held_still
+from seepage.linear.objective._point import Point
 from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._sums import NewtonSums
 from seepage.linear.rows import Frame
@@ -42,7 +42,7 @@ A_FEW_TIMES = 32.0
 
 @dataclass(frozen=True, eq=False)
 class ActiveSet:
-    """Which coefficients a penalty on absolute values leaves free, of a model with one output (eq. 2.26)."""
+    """Which coefficients a penalty on absolute values leaves free, of a model with one output (eq. 2.25)."""
 
     indices: NDArray[np.intp]
     """The active ones: those that are not zero, and those without such a penalty."""
@@ -97,17 +97,6 @@ class Minimizer:
     """What those beside the coefficients are called."""
     active: ActiveSet | None = None
     """Which coefficients are not kept at zero, if a penalty keeps some there; the frame has their columns alone."""
-
-    def elsewhere(self, position: Array, hessian: Array) -> "Minimizer":
-        """Return the minimizer of other data in the same frame, where the Hessian is another; NaN if it is singular."""
-        _, held = held_still(position, hessian, self.free)
-        try:
-            inverse = np.asarray(np.linalg.inv(held), dtype=np.float64)
-        except LinAlgError:
-            inverse = np.full_like(held, np.nan)
-        if self.free is not None:
-            inverse = inverse * np.outer(self.free.T.ravel(), self.free.T.ravel())
-        return replace(self, position=position, inverse=inverse)
 
     def not_unique(self, direction: Array) -> MinimizerError:
         """Return the error that names the columns of an undecided direction."""

@@ -1,4 +1,4 @@
-"""What is minimized: a loss of each row's margins, penalties, and the parameters to begin with (eqs. 2.1 and 2.26)."""
+"""What is minimized: a loss of each row's margins, penalties, and the parameters to begin with (eqs. 2.1 and 2.25)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.linear.objective._losses import VectorLoss
+from seepage.linear.objective._losses import Loss
 from seepage.linear.rows import Labels
 
 Precision = Literal["direct", "iterative", "stochastic"]
@@ -18,7 +18,7 @@ class Problem:
     """The objective that an estimator minimized, and the parameters it came to."""
 
     estimator: str
-    loss: VectorLoss
+    loss: Loss
     parameters: Array
     """theta, shape (p, outputs), the intercept last."""
     penalty: Array

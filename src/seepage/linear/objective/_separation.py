@@ -14,15 +14,15 @@ nothing but d = 0 is left.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from seepage._python import Self
 from seepage._tables import Array
 from seepage.errors import MinimizerError
-from seepage.linear.objective._losses import VectorLoss
+from seepage.linear.objective._losses import Loss
 from seepage.linear.objective._sums import Additive, Nothing
 from seepage.linear.rows import Batch, Frame
 
@@ -121,7 +121,7 @@ class _SeenRows(Additive):
 class _Looking:
     """Adds up what the program's objective needs; holds no rows, so that it can travel."""
 
-    loss: VectorLoss
+    loss: Loss
     frame: Frame
     turned: Frame | None
 
@@ -179,7 +179,7 @@ class Cuts:
 class _Cutting:
     """Finds the rows that a direction moves the wrong way; holds no rows."""
 
-    loss: VectorLoss
+    loss: Loss
     frame: Frame
     direction: Array
     nothing: float
@@ -202,7 +202,7 @@ class _Cutting:
 
 
 def escape_of(
-    loss: VectorLoss,
+    loss: Loss,
     free: NDArray[np.bool_],
     passes: Callable[[Callable[[Batch], object]], object],
     frame: Frame,
@@ -215,7 +215,7 @@ def escape_of(
 
     Parameters
     ----------
-    loss : VectorLoss
+    loss : Loss
         Of each row.
     free : ndarray of bool, shape (p, outputs)
         Which parameters have no penalty.
@@ -348,7 +348,7 @@ def _weighing(batch: Batch) -> Batch:
     return batch if batch.weights is None else batch.take(batch.weights > 0)
 
 
-def _cone(loss: VectorLoss, labels: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _cone(loss: Loss, labels: Array) -> tuple[Array, NDArray[np.bool_]]:
     found = loss.falling(labels)
     assert found is not None
     return found

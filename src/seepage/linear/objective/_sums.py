@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numba
 import numpy as np
 
+from seepage._python import Self
 from seepage._tables import Array
-from seepage.linear.objective._losses import Derivatives, VectorLoss
+from seepage.linear.objective._losses import Derivatives, Loss
 from seepage.linear.rows import Batch, Frame
 
 # Up to this many columns, sums of several outputs are added in one pass over the rows.
@@ -74,7 +75,7 @@ class JointSums(Additive):
     """Sum of (S Tau S + B B^T)_cd x x^T, shape (outputs * p, outputs * p)."""
 
 
-def derivatives(batch: Batch, loss: VectorLoss, margins: Array) -> Derivatives:
+def derivatives(batch: Batch, loss: Loss, margins: Array) -> Derivatives:
     """Return the loss's derivatives, each multiplied by the row's weight."""
     found = loss.derivatives(margins, batch.labels)
     if batch.weights is None:
@@ -87,12 +88,12 @@ def derivatives(batch: Batch, loss: VectorLoss, margins: Array) -> Derivatives:
     )
 
 
-def newton_sums(batch: Batch, loss: VectorLoss, position: Array, frame: Frame) -> NewtonSums:
+def newton_sums(batch: Batch, loss: Loss, position: Array, frame: Frame) -> NewtonSums:
     """Add up value, gradient and Hessian over a batch, in the coordinates of a frame."""
     return _added(frame, batch, lambda part: _newton_sums(part, loss, position))
 
 
-def _newton_sums(batch: Batch, loss: VectorLoss, position: Array) -> NewtonSums:
+def _newton_sums(batch: Batch, loss: Loss, position: Array) -> NewtonSums:
     margins = batch.margins(position)
     slope, curvature, _ = derivatives(batch, loss, margins)
     values = loss.value(margins, batch.labels)
@@ -113,13 +114,13 @@ def _newton_sums(batch: Batch, loss: VectorLoss, position: Array) -> NewtonSums:
 
 
 def joint_sums(
-    batch: Batch, loss: VectorLoss, position: Array, frame: Frame, tau_gram: Array, public_label: bool
+    batch: Batch, loss: Loss, position: Array, frame: Frame, tau_gram: Array, public_label: bool
 ) -> JointSums:
     """Add up what joint information needs over a batch; `tau_gram` is tau tau^T, shape (outputs, outputs)."""
     return _added(frame, batch, lambda part: _joint_sums(part, loss, position, tau_gram, public_label))
 
 
-def _joint_sums(batch: Batch, loss: VectorLoss, position: Array, tau_gram: Array, public_label: bool) -> JointSums:
+def _joint_sums(batch: Batch, loss: Loss, position: Array, tau_gram: Array, public_label: bool) -> JointSums:
     slope, curvature, label_slope = derivatives(batch, loss, batch.margins(position))
     outputs, p = loss.outputs, batch.width
     # Numbers commute; only for several outputs are these matrices.

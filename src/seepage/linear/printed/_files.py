@@ -8,18 +8,19 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._blind import bits_of
+from seepage._baseline import bits_of
 from seepage._tables import Array
+from seepage.attackers import Crowd, Form, Level, Looked, Printed, Slopes
+from seepage.attackers.rows import Extremes, Holders, TwoValues, levels_in, mixed, twice_of
 from seepage.errors import UnsupportedError
 from seepage.execution.storage import Unit
 from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
+from seepage.linear.printed._guess import Guess, record
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.printed._together import OutputPart, SharedTable
 from seepage.linear.rows import Batch, one_thread
-from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
-from seepage.others.rows import Extremes, Holders, TwoValues, levels_in, mixed, twice_of
 
 Result = TypeVar("Result")
 # Rows that are worked on at once: their matrices stay in a core's cache.
@@ -121,7 +122,7 @@ class _FileTable:
     @cached_property
     def joint(self) -> Crowd:
         """Everybody's features and labels."""
-        return Crowd(_OfRows(self, _record))
+        return Crowd(_OfRows(self, record))
 
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
         """Return how the numbers change if an attribute of some people takes a value."""
@@ -155,7 +156,7 @@ class _FileTable:
         return Looked(_FileMoves(there, there.numbers), there.jacobian, there.shifted, there.changed)
 
     @cached_property
-    def guesses(self) -> dict[str, "_Guess"]:
+    def guesses(self) -> dict[str, "Guess"]:
         """How each number is guessed from the person's other values."""
         triangle, mean = self.joint._triangle, self.joint.scatter.mean
         features, reading = len(mean) - self.numbers.geometry.loss.label_values, self.numbers.geometry.reading
@@ -178,10 +179,10 @@ class _FileTable:
             along[at], along[known] = 1.0 / slope, -solved / sizes
             rest = triangle @ along
             deviation = float(np.sqrt((rest**2).sum() / max(self.rows.count - rank - 1, 1)))
-            found[name] = _Guess(along, float(mean @ along), deviation, column, name == self.label, block)
+            found[name] = Guess(along, float(mean @ along), deviation, column, name == self.label, block)
         return found
 
-    def guess(self, name: str) -> "_Guess":
+    def guess(self, name: str) -> "Guess":
         return self.guesses[name]
 
     def guessed(self) -> dict[str, tuple[Array, float]]:
@@ -195,34 +196,6 @@ class _FileTable:
 
 
 @dataclass(frozen=True, eq=False)
-class _Guess:
-    """A linear guess of a number from the person's other values."""
-
-    along: Array
-    """By features and labels: how far the number is above the guess, and a constant."""
-    mean: float
-    deviation: float
-    column: Array
-    """How the features move with the number."""
-    is_label: bool
-    block: NDArray[np.intp]
-
-    def rest(self, batch: Batch) -> Array:
-        """Return how far each number is above the guess."""
-        return np.asarray(_record(batch) @ self.along - self.mean)
-
-    def at(self, batch: Batch, point: float) -> Batch:
-        """Return rows whose number is so many deviations above the guess."""
-        return self.moved(batch, point * self.deviation - self.rest(batch))
-
-    def moved(self, batch: Batch, by: Array) -> Batch:
-        """Return rows whose number is larger by so much."""
-        if self.is_label:
-            return replace(batch, labels=batch.labels + by[:, None])
-        return replace(batch, features=batch.dense() + by[:, None] * self.column)
-
-
-@dataclass(frozen=True, eq=False)
 class _Asked:
     """Asks a function of moves and slopes about batches."""
 
@@ -230,13 +203,13 @@ class _Asked:
     moved: Callable[[Batch], Array]
     kept: NDArray[np.intp]
     of: Callable[[Array, Slopes], Any]
-    at: tuple[tuple[_Guess, float] | None, ...]
+    at: tuple[tuple[Guess, float] | None, ...]
 
     def __call__(self, batch: Batch) -> list[Any]:
         moves = self.moved(batch)
         return [self.of(moves, self._slopes(batch, place)) for place in self.at]
 
-    def _slopes(self, batch: Batch, place: tuple[_Guess, float] | None) -> Slopes:
+    def _slopes(self, batch: Batch, place: tuple[Guess, float] | None) -> Slopes:
         if place is None:
             return self.numbers.slopes(batch).of(self.kept)
         guess, point = place
@@ -309,20 +282,16 @@ def _of_rows(batch: Batch, *, of: Callable[[Array], Result], moved: Callable[[Ba
     return of(moved(batch))
 
 
-def _record(batch: Batch) -> Array:
-    return np.column_stack([batch.dense(), batch.labels])
-
-
-def _rests(batch: Batch, *, guesses: Sequence[_Guess]) -> Array:
+def _rests(batch: Batch, *, guesses: Sequence[Guess]) -> Array:
     return np.reshape([guess.rest(batch) for guess in guesses], (len(guesses), len(batch))).T
 
 
 def _mixed(batch: Batch, *, sizes: Array) -> Array:
-    return mixed(_record(batch), sizes)
+    return mixed(record(batch), sizes)
 
 
 def _column(batch: Batch, *, at: int) -> Array:
-    return np.asarray(_record(batch)[:, at])
+    return np.asarray(record(batch)[:, at])
 
 
 def printed_in_files(
@@ -341,7 +310,7 @@ def printed_in_files(
     codes = None if fit.classes is None else np.asarray(fit.problem.labels.codes)
     key = (geometry.minimizer.names, repr(geometry.loss), fit.problem.size)
     table = _FileTable(fit.rows, numbers, kept, blocks, private, release.categorical, codes, key)
-    records = _OfRows(table, _record)
+    records = _OfRows(table, record)
     extremes, values = records.total(Extremes.of), records.total(TwoValues.of)
     mixing = partial(_mixed, sizes=extremes.sizes)
     numbered = np.concatenate([part for _, part in table.each(mixing, "equal records")])

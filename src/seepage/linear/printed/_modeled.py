@@ -8,9 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from seepage._tables import Array
+from seepage.attackers.rows import EqualRecords
+from seepage.linear.printed._guess import record
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch
-from seepage.others.rows import EqualRecords
 
 # A flexible fit looks at so many people, evenly over all.
 _SOME = 50_000
@@ -111,10 +112,6 @@ def _label(batch: Batch) -> Array:
     return np.asarray(batch.labels[:, 0])
 
 
-def _record(batch: Batch) -> Array:
-    return np.column_stack([batch.dense(), batch.labels])
-
-
 def _flexible(people: RowsAnywhere) -> float:
     """Return the residual deviation of a flexible fit, out of its sample."""
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -122,7 +119,7 @@ def _flexible(people: RowsAnywhere) -> float:
 
     if people.count < 50:
         return float("inf")
-    rows = people.listed(_record, max(people.count // _SOME, 1))
+    rows = people.listed(record, max(people.count // _SOME, 1))
     design, labels = rows[:, :-1], rows[:, -1]
     guess = cross_val_predict(HistGradientBoostingRegressor(max_iter=50, random_state=0), design, labels, cv=5)
     return float(np.sqrt(np.mean((labels - guess) ** 2)))

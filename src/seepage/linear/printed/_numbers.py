@@ -18,13 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.attackers import Composed, Formed, Slopes
+from seepage.errors import UnsupportedError
 from seepage.linear.information import ERRORS, Fit, Geometry, Release, Stacked, published_of
 from seepage.linear.objective import Derivatives, Problem, derivatives, newton_sums
 from seepage.linear.rows import Batch
 from seepage.linear.stack import Reach, Reached
-from seepage.others import Composed, Formed, Slopes
 
 DISPERSION, COUNTS = "dispersion", "counts"
+# Residuals that are so small a part of the outcomes are rounding errors.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,25 @@ class Numbers:
         places = np.concatenate([*geometry.blocks, np.empty(0, dtype=np.intp)])
         by_place = np.concatenate([*owners, np.empty(0)]).astype(int)[np.argsort(places)]
         bare = cls(geometry, fit.problem, fit.rows.count, published, tuple(by_place.tolist()), raw)
-        return replace(bare, sums=fit.rows.total(bare.added))
+        found = replace(bare, sums=fit.rows.total(bare.added))
+        found._check_residuals(fit.called)
+        return found
+
+    def _check_residuals(self, called: str) -> None:
+        """Refuse a fit whose residuals are rounding errors, and a dispersion without degrees of freedom."""
+        people, size = self.count, self.geometry.minimizer.position.size
+        residual, outcome = self._sums.residual
+        if residual <= _ROUNDING * outcome:
+            raise UnsupportedError(
+                f"This {called} reproduces every outcome exactly (rows: {people:,}, coefficients: {size}), so that the "
+                "other participants add no sampling noise. Fit fewer coefficients to an outcome that varies, or "
+                "measure with noise_scale=."
+            )
+        if self._dispersions and self._free <= 0:
+            raise UnsupportedError(
+                f"No degree of freedom is left for a dispersion (rows: {people:,}, coefficients: {size}). Fit fewer "
+                'coefficients to more people, or say published=["coefficients"] if nothing else is printed.'
+            )
 
     @cached_property
     def _stacked(self) -> Stacked:
@@ -128,6 +149,9 @@ class Numbers:
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
         size = self.geometry.position.size
         square, pulled, bent = np.zeros(0), np.zeros((0, size)), np.zeros((len(self.read), size))
+        own = derivatives(rows, loss, margins)
+        outcome = np.einsum("ncl,nl->nc", own.label_slope, rows.labels)
+        residual = np.array([np.abs(own.slope).sum(), np.abs(outcome).sum()])
         found = loss.dispersed(margins, rows.labels)
         if found is not None:
             square = weight @ found.square
@@ -142,7 +166,7 @@ class Numbers:
             codes = np.asarray(self.problem.labels.codes)
             at = ((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
             counts = np.bincount(at, minlength=len(codes))[1:].astype(np.float64)
-        return PrintedSums(square, pulled, bent, counts, *self._filled(batch))
+        return PrintedSums(residual, square, pulled, bent, counts, *self._filled(batch))
 
     def _filled(self, batch: Batch) -> tuple[Array, Array]:
         """Return the sums and the numbers of all features over rows that have a value of them."""
@@ -188,6 +212,11 @@ class Numbers:
         """The standard errors."""
         inverse = np.einsum("kp,pq,kq->k", self.read, self.geometry.hessian_inverse, self.read)
         return np.asarray(np.sqrt(np.maximum(inverse, 0.0) * self._phi))
+
+    @property
+    def _per_error(self) -> Array:
+        """One by each standard error; zero for a coefficient that is zero whatever the rows are."""
+        return np.divide(1.0, self.errors, out=np.zeros_like(self.errors), where=self.errors > 0)
 
     @property
     def _phi(self) -> float:
@@ -274,7 +303,9 @@ class Numbers:
             if not geometry.loss.quadratic:
                 third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
                 by_margin = replace(by_margin, square=third * along**2)
-                by_label = replace(by_label, square=geometry.loss.label_bend(margins, rows.labels) * weight * along**2)
+                by_label = replace(
+                    by_label, square=geometry.loss.label_bend(margins, rows.labels)[:, 0, 0] * weight * along**2
+                )
         if self._classes is not None:
             by_label = replace(by_label, counted=self._classes)
         values, labels = geometry.reading.shape[1], common.shape[1] - geometry.reading.shape[1]
@@ -288,7 +319,11 @@ class Numbers:
         """Return where the others would have left the fit, whose rows are all but these: one step of Newton."""
         geometry = self.geometry
         own = newton_sums(batch, geometry.loss, geometry.position, geometry.frame)
-        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own.hessian, own.gradient.T.ravel())
+        inverse, step = geometry.minimizer.inverse, np.zeros(geometry.position.size)
+        # Parameters that are not fitted, such as slopes of a dispersion, have no variance and do not move.
+        free = np.flatnonzero(inverse.diagonal())
+        rest = np.linalg.inv(inverse[np.ix_(free, free)]) - own.hessian[np.ix_(free, free)]
+        step[free] = np.linalg.solve(rest, own.gradient.T.ravel()[free])
         return np.asarray(geometry.position + step.reshape(geometry.outputs, -1).T)
 
     def leverage(self, batch: Batch) -> Array:
@@ -340,14 +375,15 @@ class Numbers:
         reading = np.zeros((count, common.shape[1]))
         if count:
             at = np.arange(count)
-            spread[count + at, at] = -self._phi / self.errors
+            spread[count + at, at] = -self._phi * self._per_error
             reading = self.read @ self._response @ in_frame.T @ reach.straight
         return np.pad(common, ((0, 0), (0, labels))), spread, np.pad(reading, ((0, 0), (0, labels)))
 
     def _errors_moved(self, square: Array, spread: Array) -> Array:
         """Return how standard errors move with h^T H h and the dispersion, the numbers last."""
         inverse = self.errors**2 / self._phi
-        return np.asarray((inverse * spread.mean(axis=-1, keepdims=True) - self._phi * square) / (2.0 * self.errors))
+        moved = inverse * spread.mean(axis=-1, keepdims=True) - self._phi * square
+        return np.asarray(moved * (0.5 * self._per_error))
 
     def jacobian(self, batch: Batch) -> Array:
         """Return how each number moves with each row's values, shape (n, numbers, values)."""
@@ -402,8 +438,8 @@ class Numbers:
                 third = geometry.loss.bend(margins, rows.labels, direction) * weight[:, None, None]
                 by_feature[:, f] += np.einsum("ncd,nkc,nkd->nk", third, along, along, optimize=True)
             if values > width:
-                third = geometry.loss.label_bend(margins, rows.labels) * weight[:, None]
-                found[:, width:] = np.einsum("nc,nkc->nck", third, along**2)[:, : values - width]
+                third = geometry.loss.label_bend(margins, rows.labels) * weight[:, None, None, None]
+                found[:, width:] = np.einsum("ncdv,nkc,nkd->nvk", third, along, along, optimize=True)
         found[:, :width] = reached.each(by_feature)
         return found
 
@@ -412,6 +448,8 @@ class Numbers:
 class PrintedSums:
     """What all rows add up to; in the frame where it is about parameters."""
 
+    residual: Array
+    """The sizes of the gradients by the margins, and of the part of them that is the outcome's own, shape (2,)."""
     square: Array
     """That of which the dispersions are means."""
     pulled: Array

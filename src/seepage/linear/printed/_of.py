@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._blind import left_of
+from seepage._baseline import left_of
 from seepage._tables import Array, Model
+from seepage.attackers import Form, Formed, Held, Level, Looked, Printed, Slopes
+from seepage.attackers.owned import Owned
+from seepage.attackers.rows import EqualRecords, level, rare_values
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check_published, steps_named
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers
-from seepage.linear.printed._redrawn import Redrawn
 from seepage.linear.rows import Batch, InMemory
-from seepage.others import Form, Formed, Held, Level, Looked, Printed, Slopes
-from seepage.others.owned import Owned
-from seepage.others.rows import EqualRecords, level, rare_values
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"
@@ -168,28 +167,6 @@ class _Table:
         column = self.numbers.geometry.reading[: batch.features.shape[1], [int(place)]].toarray()[:, 0]
         return replace(batch, features=batch.dense() + by[:, None] * column)
 
-    @cached_property
-    def _redrawn(self) -> Redrawn:
-        return Redrawn.of(self.numbers, self.whole)
-
-    def redrawn(self, weights: Array, person: int, attribute: str | None, values: Sequence[object] | None) -> Array:
-        if attribute is None or values is None:
-            return self._redrawn(weights)
-        weights, at = weights.copy(), np.array([person])
-        weights[:, person] = 0.0
-        if attribute not in self.release.categorical and not self._bent(attribute):
-            column = self.rows.column(self.names[attribute])
-            batch = self.rows.picked(np.full(len(values), person))
-            by = np.asarray(values, dtype=np.float64) - float(column[person])
-            return self._redrawn(weights, self._shifted(batch, attribute, by))
-        found, place = np.unique(np.asarray(values, dtype=object), return_inverse=True)
-        result = np.empty((len(values), len(self.numbers.names)))
-        for i, value in enumerate(found.tolist()):
-            some = np.flatnonzero(place == i)
-            row = self.rows.altered(at, self.names[attribute], value).take(np.zeros(len(some), dtype=np.intp))
-            result[some] = self._redrawn(weights[some], row)
-        return result
-
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
         name = self.names[attribute]
 
@@ -303,7 +280,6 @@ def printed_of(
         jacobian=table.jacobian,
         shifted=table.shifted,
         changed=table.changed,
-        redrawn=table.redrawn if person is None else None,
         elsewhere=table.elsewhere,
         guesses=table.guessed if person is None else dict,
         levels=table.levels(unit),
@@ -322,10 +298,8 @@ def _unmodeled() -> None:
 
 def refuse_weights(weights: Array | None) -> None:
     """Refuse weights that may stand for several people each."""
-    if weights is None or not len(weights):
-        return
-    if (weights == np.round(weights)).all() and weights.max() > 1:
+    if weights is not None and len(weights) and (weights == np.round(weights)).all() and weights.max() > 1:
         raise InputError(
-            "sample_weight holds whole numbers above 1: rows that stand for several people each are not one person's "
-            "part of the noise. Repeat such rows and leave the weights out; or measure with noise_scale=."
+            "sample_weight holds whole numbers above 1, which may be counts of people: a row would then be several "
+            "people. Repeat rows that were counted, and leave the weights out; measure other weights with noise_scale=."
         )

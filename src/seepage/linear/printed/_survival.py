@@ -1,23 +1,22 @@
 """What a Cox model prints, and how each person moves it."""
 
-from collections.abc import Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._blind import left_of
+from seepage._baseline import left_of
 from seepage._tables import Array
-from seepage.errors import InputError, MinimizerError, UnsupportedError
+from seepage.attackers import Formed, Held, Printed, Slopes
+from seepage.attackers.owned import Owned
+from seepage.attackers.rows import EqualRecords, level, rare_values
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.information import COEFFICIENTS, ERRORS
 from seepage.linear.printed._numbers import COUNTS
 from seepage.linear.printed._risk_sums import RiskSums
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
-from seepage.others import Formed, Held, Printed, Slopes
-from seepage.others.owned import Owned
-from seepage.others.rows import EqualRecords, level, rare_values
 
 _EVENTS = "number of events"
 
@@ -51,7 +50,7 @@ class _Hazards:
         def of(rows: NDArray[np.intp]) -> Slopes:
             part = self.information._part.take(rows)
             # What a scaler does to the shape of noise tells nothing where there is none.
-            part = type(part)(part.martingale, part.pull, part.stretch, part.bent, part.direct, None)
+            part = type(part)(part.martingale, part.pull, part.stretch, part.bent, None)
             found = self.information.response.jacobians(part).whole().transpose(0, 2, 1)
             none, reading = np.zeros((len(rows), 1, found.shape[2])), self.information.response.reading
             errors: list[Array] = [self.sums.slopes(rows, found, reading.toarray())] if self.errors else []
@@ -70,25 +69,6 @@ class _Hazards:
 
         return self.owned.added(people, of)
 
-    def redrawn(self, weights: Array, person: int, attribute: str | None, values: Sequence[object] | None) -> Array:
-        """Fit once for each draw; whoever is there twice counts twice, in one event."""
-        found = np.full((len(weights), len(self.values)), np.nan)
-        features, kept = self.fit.features.copy(), {}
-        for i, drawn in enumerate(weights):
-            if attribute is not None and values is not None:
-                if values[i] not in kept:
-                    kept[values[i]] = self.fit.rows.altered(np.array([person]), attribute, values[i]).dense()[0]
-                features[person] = kept[values[i]]
-            with suppress(MinimizerError):
-                found[i] = self._fitted(features, drawn)
-        return found
-
-    def _fitted(self, features: Array, drawn: Array) -> Array:
-        """Return what a fit of some rows prints."""
-        minimum = self.fit.weighed(features, drawn)
-        errors = np.sqrt(minimum.inverse.diagonal()) if self.errors else np.empty(0)
-        return np.concatenate([minimum.beta, errors, [drawn @ self.fit.outcomes.event]])
-
 
 def printed_survival(
     fit: SurvivalFit,
@@ -98,8 +78,6 @@ def printed_survival(
     unit: NDArray[np.intp] | None,
 ) -> tuple[Printed, tuple[str, ...]]:
     """Return what a Cox model prints: coefficients, their standard errors, and the number of events."""
-    if fit.horizons is not None:
-        raise UnsupportedError("Survival at horizons is not answered without noise. Measure with noise_scale=.")
     if fit.stretch is not None or (information.scales is not None and np.any(fit.estimator.penalty)):
         raise UnsupportedError(
             "The penalty is on columns that were standardized with these rows, which is not answered without noise. "
@@ -144,7 +122,6 @@ def printed_survival(
         jacobian=hazards.jacobian,
         shifted=hazards.shifted,
         changed=hazards.changed,
-        redrawn=hazards.redrawn if person is None and information.scales is None else None,
         elsewhere=None,
         guesses=lambda: guessed,
         levels=tuple(each for each in levels if each.people),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage._where import either
+from seepage.attackers import Layout, Slopes
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import Files, FileStore, Filter, Unit
 from seepage.linear.files import FileReader, FileRows, PeopleInFiles, Where
 from seepage.linear.information import WARM
+from seepage.linear.printed._guess import Guess
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch, one_thread
-from seepage.others import Layout, Slopes
 
 Result = TypeVar("Result")
 Sums = TypeVar("Sums")
@@ -27,23 +28,6 @@ _ROWS = 1024
 _BATCH = 2**17
 # Outputs whose bits are written into one number, beside a number for each row.
 _OUTPUTS = 32
-
-
-class Guess(Protocol):
-    """A linear guess of a number from the person's other values."""
-
-    @property
-    def deviation(self) -> float:
-        """How far it is off."""
-        ...
-
-    def rest(self, batch: Batch) -> Array:
-        """Return how far each number is above the guess."""
-        ...
-
-    def moved(self, batch: Batch, by: Array) -> Batch:
-        """Return rows whose number is larger by so much."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

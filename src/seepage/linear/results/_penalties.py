@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.errors import UnsupportedError
-from seepage.linear.objective import GLM, Loss
+from seepage.linear.objective import GLM
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,6 @@ class LossPulls(NamedTuple):
     ) -> "LossPulls":
         """Return those at some parameters; `added` are weights and offset."""
         loss, (weights, offset) = glm.loss, added
-        assert isinstance(loss, Loss)
         pull = -weights * loss.slope(exog @ params + offset, y)
         return cls(params, exog.T @ pull, float((np.abs(exog).T @ np.abs(pull)).max()), at)
 

@@ -68,6 +68,8 @@ class Parts(NamedTuple):
     """What is taken for granted of a penalty that was read back."""
     counted: bool = False
     """Whether some rows stand for several people each."""
+    summary: Array | None = None
+    """Standard errors that the results print, in the order of the coefficients, then their dispersion."""
 
 
 def is_results(model: object) -> bool:
@@ -122,7 +124,18 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     each = None if (weights == 1).all() else weights
     frequencies = getattr(fitted, "freq_weights", None)
     counted = frequencies is not None and bool((np.asarray(frequencies) != 1).any())
-    return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks, counted)
+    summary = _summary(results, intercept)
+    return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks, counted, summary)
+
+
+def _summary(results: Any, intercept: int | None) -> Array | None:
+    """Return standard errors, the intercept's last of each class, and the dispersion; None of fit_regularized."""
+    if not hasattr(results, "bse"):
+        return None
+    errors = np.asarray(results.bse, dtype=np.float64)
+    if intercept is not None:
+        errors = np.concatenate([np.delete(errors, intercept, axis=0), errors[[intercept]]])
+    return np.append(errors.T.ravel(), results.scale)
 
 
 def _kind(results: Any, fitted: Any) -> GLM:

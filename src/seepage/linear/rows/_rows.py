@@ -164,7 +164,7 @@ class Batch:
         return whole
 
 
-class Rows(Protocol):
+class RowData(Protocol):
     """Where batches come from, again for every pass."""
 
     @property
@@ -354,18 +354,18 @@ class InMemory:
         weights = None if self.weights is None else self.weights[rows]
         return weights, None if self.offset is None else self.offset[rows]
 
-    def classes(self, span: slice) -> NDArray[np.intp] | None:
-        """Return which class each row of one span is in, if there are classes."""
+    def classes(self, rows: slice | NDArray[np.intp]) -> NDArray[np.intp] | None:
+        """Return which class each of some rows is in, if there are classes."""
         coder = self.reading.labels
-        return None if coder.classes is None else coder.positions(self.labels[span])
+        return None if coder.classes is None else coder.positions(self.labels[rows])
 
-    def rebalanced(self, span: slice, label: object) -> Rebalanced | None:
+    def rebalanced(self, rows: slice | NDArray[np.intp], label: object) -> Rebalanced | None:
         """Return how balanced class weights move when a row takes another label, or (None) is taken out."""
-        balance, old = self.reading.balance, self.classes(span)
+        balance, old = self.reading.balance, self.classes(rows)
         if balance is None or old is None:
             return None
         new = None if label is None else int(self.reading.labels.positions(np.array([label]))[0])
-        return balance.moved(old, new, None if self.weights is None else self.weights[span])
+        return balance.moved(old, new, None if self.weights is None else self.weights[rows])
 
     def column(self, attribute: str | None) -> Column:
         """Return the raw values of one attribute (None: the label)."""

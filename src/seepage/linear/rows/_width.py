@@ -7,21 +7,15 @@ _MATRICES = 4
 WIDEST = 20_000
 
 
-def matrices_bytes(width: int) -> int:
+def _matrices_bytes(width: int) -> int:
     """Return the memory of the square matrices that a worker holds."""
     return _MATRICES * 8 * width**2
-
-
-def waiting_bytes(width: int, doublings: int) -> int:
-    """Return the memory of sums that wait for their neighbors in a run of 2**doublings units, besides the matrices."""
-    # While it adds up a worker holds a batch's sum, a unit's and the one they make: one more is among the matrices.
-    return max(doublings - 1, 0) * 8 * width**2
 
 
 def check_width(width: int) -> None:
     """Refuse data so wide that its matrices would not fit, before anything is computed."""
     if width > WIDEST:
-        needed, limit = (f"{matrices_bytes(size) / 1e9:,.0f} GB" for size in (width, WIDEST))
+        needed, limit = (f"{_matrices_bytes(size) / 1e9:,.0f} GB" for size in (width, WIDEST))
         raise InputError(
             f"The model has {width:,} parameters, and each worker would need {needed} for its square matrices; up to "
             f"{WIDEST:,} parameters ({limit}) are measured. Fit on fewer features: select them, or reduce them with "

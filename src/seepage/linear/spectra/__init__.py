@@ -8,5 +8,3 @@ from seepage.linear.spectra._door import Operators as Operators
 from seepage.linear.spectra._door import Sandwich as Sandwich
 from seepage.linear.spectra._door import largest as largest
 from seepage.linear.spectra._secular import top_eigenvalues as top_eigenvalues
-from seepage.linear.spectra._wide import Wide as Wide
-from seepage.linear.spectra._wide import products_of_pairs as products_of_pairs

@@ -29,7 +29,8 @@ class Reach:
     @cached_property
     def features(self) -> NDArray[np.intp]:
         """The parameter of each feature; those of coordinates that reach one feature each, in their order."""
-        rows, columns = self.reading.tocoo().coords
+        reading = self.reading.tocoo()
+        rows, columns = reading.row, reading.col
         if self.curves is None and len(rows) == self.reading.shape[1] == len(set(rows)) == len(set(columns)):
             return np.asarray(rows[np.argsort(columns)], dtype=np.intp)
         bent = np.empty(0, dtype=np.intp) if self.curves is None else self.curves.features

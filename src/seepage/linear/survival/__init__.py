@@ -2,8 +2,6 @@
 
 from seepage.linear.survival._cox import Cox as Cox
 from seepage.linear.survival._fitted import SurvivalFit as SurvivalFit
-from seepage.linear.survival._horizons import Horizons as Horizons
-from seepage.linear.survival._horizons import SurvivalAt as SurvivalAt
 from seepage.linear.survival._information import SurvivalInformation as SurvivalInformation
 from seepage.linear.survival._kinds import is_survival as is_survival
 from seepage.linear.survival._measure import measure_survival as measure_survival

@@ -1,13 +1,14 @@
 """Cox's proportional hazards as an estimator of scikit-learn's kind."""
 # mypy: disable-error-code="misc"
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from seepage._python import Self
 from seepage._tables import Data, Listed, Table
 from seepage.errors import InputError
 from seepage.linear.rows import checked_weights
@@ -38,10 +39,6 @@ class Cox(BaseEstimator):
     ----------
     coef_ : ndarray of shape (features,)
         The logarithm of the hazard ratio for each unit of a column.
-    horizons_ : ndarray of shape (horizons,)
-        Only in a model that was published with survival at horizons (`SurvivalAt`).
-    intercept_ : ndarray of shape (horizons,)
-        Only there: the logarithm of the cumulative hazard of a row of zeros until each horizon.
 
     Examples
     --------
@@ -57,7 +54,7 @@ class Cox(BaseEstimator):
 
     # There is none in the partial likelihood; steps that are folded into coefficients may bring a constant.
     fit_intercept: ClassVar[bool] = False
-    intercept_: float | Array = 0.0
+    intercept_: float = 0.0
 
     def __init__(self, *, ties: str = "efron", penalty: ArrayLike = 0.0, standardized: bool = False) -> None:
         self.ties = ties
@@ -102,28 +99,17 @@ class Cox(BaseEstimator):
             raise InputError(f"penalty must be at least 0, not {self.penalty!r}.")
         return np.asarray(given * rows.var(axis=0, ddof=1) if self.standardized else given.copy())
 
-    def predict(self, X: Data, *, horizon: float | None = None) -> Array:
-        """Return the logarithm of each row's hazard, beside that of a row of zeros; or survival until a horizon.
+    def predict(self, X: Data) -> Array:
+        """Return the logarithm of each row's hazard, compared with that of a row of zeros.
 
         Parameters
         ----------
         X : array-like of shape (n, features)
-        horizon : float, optional
-            One of `horizons_`: return how likely each row is to be without an event until then.
         """
         check_is_fitted(self)
         # Columns by their names: a frame may have them in another order, and others besides.
         rows = Table.of(X, getattr(self, "feature_names_in_", None)).native
-        margins = np.asarray(np.asarray(rows, dtype=np.float64) @ np.ravel(self.coef_))
-        known = np.asarray(getattr(self, "horizons_", ()))
-        if horizon is None:
-            return margins if len(known) else margins + self.intercept_
-        if horizon not in known:
-            way_out = (
-                "" if len(known) else " Survival is published by seepage.models.SurvivalAt(model, horizons=[...])."
-            )
-            raise InputError(f"The horizon {horizon!r} is not among those of this model: {known.tolist()}.{way_out}")
-        return np.asarray(np.exp(-np.exp(margins + np.ravel(self.intercept_)[np.flatnonzero(known == horizon)[0]])))
+        return np.asarray(np.asarray(rows, dtype=np.float64) @ np.ravel(self.coef_) + self.intercept_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -18,19 +18,16 @@ from seepage.linear.columns import (
     split,
 )
 from seepage.linear.information import (
-    COEFFICIENTS,
     Fitted,
     Preprocessing,
     Scales,
     SolvedSteps,
-    check_published,
     checked_numbers,
     preprocessing_of,
 )
 from seepage.linear.rows import InMemory, Labels, Reading, batch_rows, check_raw, check_width, checked_weights
 from seepage.linear.survival._cox import Cox
 from seepage.linear.survival._followed import followed
-from seepage.linear.survival._horizons import Horizons, SurvivalAt
 from seepage.linear.survival._minimum import Minimum
 from seepage.linear.survival._monotone import minimum_of
 from seepage.linear.survival._outcomes import Outcomes
@@ -56,8 +53,6 @@ class SurvivalFit(Fitted):
     """The frame that holds the rows, with all its columns."""
     search: str | None
     """What chose the penalty by looking at the data, if something did."""
-    horizons: Horizons | None
-    """At which survival is published beside the coefficients."""
 
     @classmethod
     def of(cls, model: Model, X: Data, y: Listed = None, sample_weight: Listed = None) -> "SurvivalFit":
@@ -84,49 +79,7 @@ class SurvivalFit(Fitted):
                 "Some cells of these rows are missing and filled in before the model, which is not measured for "
                 "survival models yet. Leave out rows with missing cells, or fill them in with public constants before."
             )
-        horizons = None if given.at is None else _horizons(given.at, reading, table)
-        if horizons is not None:
-            horizons.check(outcomes)
-        everything = given.everything
-        return cls(model, estimator, affine, table, rows, outcomes, given.strata, everything, given.search, horizons)
-
-    @cached_property
-    def published(self) -> tuple[str, ...]:
-        """What the published numbers are called: coefficients of features, then the horizons."""
-        return (*self.names, *(() if self.horizons is None else self.horizons.names))
-
-    @property
-    def leaves(self) -> tuple[str, ...]:
-        return (COEFFICIENTS,) if self.horizons is None else (COEFFICIENTS, "survival")
-
-    def check_published(self, names: Sequence[str] | None) -> None:
-        """Refuse what this model does not have, and to leave survival out: without it, it is another model."""
-        check_published(names, self.leaves)
-        if names is not None and set(names) != set(self.leaves):
-            raise InputError(
-                f"published={list(names)!r} leaves out 'survival', which a SurvivalAt is there for: measure the model "
-                "that it was made of."
-            )
-
-    @cached_property
-    def exact(self) -> Array:
-        """What would be published without noise."""
-        return self.beside(self.cohort, self.minimum.beta)
-
-    def beside(self, cohort: Cohort, beta: Array) -> Array:
-        """Return coefficients with what is published beside them, for perhaps other rows."""
-        if self.horizons is None:
-            return beta
-        return np.concatenate([beta, self.horizons.values(cohort, beta, self.origin)])
-
-    @cached_property
-    def slopes(self) -> tuple[Array, Array | None]:
-        """How what is published moves with the coefficients, shape (published, p), and directly with a row's margin."""
-        own = np.eye(len(self.names))
-        if self.horizons is None:
-            return own, None
-        through, direct = self.horizons.slopes(self.cohort, self.minimum.beta, self.origin)
-        return np.vstack([own, through]), direct
+        return cls(model, estimator, affine, table, rows, outcomes, given.strata, given.everything, given.search)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -181,15 +134,6 @@ class SurvivalFit(Fitted):
         penalty = self.estimator.factors(self.features)
         return minimum_of(self.cohort, given, penalty, self.names, estimator="Cox", start_is_fit=True)
 
-    def weighed(self, features: Array, times: Array) -> Minimum:
-        """Return the fit of rows, perhaps with other features, that are there so many times; most are not, or once."""
-        there, outcomes = np.flatnonzero(times), self.outcomes
-        efron = self.estimator.counts_by_efron
-        risk = RiskSets.of(outcomes.time[there], outcomes.event[there], outcomes.stratum[there], efron=efron)
-        cohort = Cohort.of(risk, features[there], times[there], self.origin)
-        beta, penalty = self.minimum.beta, self.minimum.penalty
-        return minimum_of(cohort, beta, penalty, self.names, estimator="Cox", start_is_fit=False)
-
     @cached_property
     def stretch(self) -> Array | None:
         """By how much the penalty's pull on each coefficient grows with each row's value, shape (n, p)."""
@@ -238,19 +182,3 @@ class SurvivalFit(Fitted):
 
 def _nothing_filled(features: NDArray[np.intp], columns: tuple[tuple[int, ...], ...]) -> Array:
     raise AssertionError("Rows with missing cells are refused before.")
-
-
-def _horizons(at: SurvivalAt, reading: Reading, table: Table) -> Horizons:
-    """Return horizons with the reference row as the model sees it."""
-    missing = [name for name in table.names if name not in at.reference]
-    foreign = [name for name in at.reference if name not in table.names]
-    if missing or foreign:
-        what = f"has no {missing[0]!r}" if missing else f"names {foreign[0]!r}, which is no column of the model"
-        raise InputError(f"The reference row {what}. It needs one value for each of {list(table.names)}.")
-    row = table.rows(0, 1)
-    for name, value in at.reference.items():
-        row = Table(row, table.names).rows_with(slice(0, 1), name, value)
-    features = np.asarray(reading.features(row), dtype=np.float64).ravel()
-    if not np.isfinite(features).all():
-        raise InputError(f"The reference row {at.reference!r} is not made of numbers that the model can take.")
-    return Horizons(at.horizons, features, at.reference)

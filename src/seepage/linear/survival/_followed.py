@@ -13,8 +13,7 @@ from seepage._tables import Data, Listed, Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import Formula, columns_of, frame_of, search_of, split
 from seepage.linear.survival._cox import Cox
-from seepage.linear.survival._horizons import SurvivalAt
-from seepage.linear.survival._kinds import INSTEAD, is_hazard_regression, is_survival, library_of
+from seepage.linear.survival._kinds import INSTEAD, is_hazard_regression, library_of
 from seepage.linear.survival._outcomes import labels_of
 
 Array = NDArray[np.float64]
@@ -33,8 +32,6 @@ class Followed(NamedTuple):
     """The frame that holds the rows, with all its columns."""
     search: str | None = None
     """What chose the penalty by looking at the data, if something did."""
-    at: SurvivalAt | None = None
-    """At which horizons survival is published beside the coefficients, if at any."""
 
 
 def followed(model: Any, X: Data, y: Listed, sample_weight: Listed) -> Followed:
@@ -43,15 +40,10 @@ def followed(model: Any, X: Data, y: Listed, sample_weight: Listed) -> Followed:
     Parameters
     ----------
     model : fitted model
-        Of lifelines, scikit-survival (perhaps behind steps), statsmodels, or a `Cox`; perhaps with horizons.
+        Of lifelines, scikit-survival (perhaps behind steps), statsmodels, or a `Cox`.
     X, y, sample_weight
         What `seepage.measure` was given.
     """
-    if isinstance(model, SurvivalAt):
-        if not is_survival(model.model):
-            name = type(model.model).__name__
-            raise UnsupportedError(f"SurvivalAt takes a fitted Cox model, and {name} is no survival model.")
-        return followed(model.model, X, y, sample_weight)._replace(at=model)
     if library_of(model) == "lifelines":
         _refuse(
             y, sample_weight, "A model of lifelines takes times, status and weights from the frame it was fitted on"

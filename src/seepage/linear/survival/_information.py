@@ -48,7 +48,7 @@ class SurvivalInformation(Noised, InformationOfRows):
 
     @property
     def exact(self) -> Array:
-        return self.fit.exact[None]
+        return self.fit.minimum.beta[None]
 
     @property
     def unshaped(self) -> str:
@@ -77,7 +77,7 @@ class SurvivalInformation(Noised, InformationOfRows):
             # The penalty is on what the scaler made of the columns, and grows with it in their own units.
             grown = self.scales.pull(fit.minimum.beta[:, None], every)[:, 0] * deviation
             stretch = grown if stretch is None else stretch + grown
-        return HazardRows(sums.martingale, sums.pull, stretch, fit.bent, fit.slopes[1], deviation)
+        return HazardRows(sums.martingale, sums.pull, stretch, fit.bent, deviation)
 
     @property
     def _covariates(self) -> tuple[str, ...]:
@@ -132,13 +132,13 @@ class SurvivalInformation(Noised, InformationOfRows):
         louder = replace(self, response=replace(self.response, whitening=self.response.whitening / factor))
         return (louder.examples() if kind == "examples" else louder.attributes())[name]
 
-    def joint(self, who: Who, attribute: str | None) -> float:
+    def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         if attribute is not None and attribute not in self._covariates:
             raise UnansweredError(
                 f"{attribute!r} enters a Cox model through the order of events alone and has no derivative: joint "
                 "information about it is not defined. Ask success_rate, which refits the model."
             )
-        return super().joint(who, attribute)
+        return super().joint_information_loss(who, attribute)
 
     def _gram(self, rows: NDArray[np.bool_] | None, attribute: str | None) -> Array:
         return self._response_of(attribute).gram(self._part if rows is None else self._part.take(rows))
@@ -196,9 +196,9 @@ class SurvivalInformation(Noised, InformationOfRows):
         changed = ChangedScales.of(scales, self.fit.rows.picked(rows), features, len(rows))
         if changed is None or scales is None:
             return self._length(self.refit.with_features(rows, features.dense())), None
-        penalty = changed.penalty(0, self.fit.minimum.penalty[:, None])[:, 0]
+        penalty = changed.penalties(self.fit.minimum.penalty[:, None])[0, :, 0]
         move = self.response.in_noise_units(self.refit.with_features(rows, features.dense(), penalty)[None])
-        return float(np.linalg.norm(move)), changed.told_apart(move, scales)
+        return float(np.linalg.norm(move)), changed.releases(move)
 
     @cached_property
     def refit(self) -> SurvivalRefit:
@@ -213,7 +213,7 @@ class SurvivalInformation(Noised, InformationOfRows):
             noise=noise,
             response=replace(
                 self.response,
-                whitening=whitening(noise, len(self.fit.published)),
+                whitening=whitening(noise, len(self.fit.names)),
                 covariance=None if noise.scale is not None else noise.known(),
             ),
             assumptions=(*noise_assumptions(noise, None, "Cox"), *rest),

@@ -2,7 +2,6 @@
 
 from seepage.linear.columns import split
 from seepage.linear.survival._cox import Cox
-from seepage.linear.survival._horizons import SurvivalAt
 
 INSTEAD = {
     "lifelines": "CoxPHFitter, whose coefficients are hazard ratios too",
@@ -13,7 +12,7 @@ INSTEAD = {
 
 def is_survival(model: object) -> bool:
     """Return whether something is a survival model, of any kind and library."""
-    if isinstance(model, Cox | SurvivalAt) or library_of(model) in INSTEAD or is_hazard_regression(model):
+    if isinstance(model, Cox) or library_of(model) in INSTEAD or is_hazard_regression(model):
         return True
     if not hasattr(model, "steps") and not hasattr(model, "best_estimator_"):
         return False

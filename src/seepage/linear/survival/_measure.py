@@ -18,7 +18,6 @@ from seepage.linear.information import (
     steps_assumptions,
 )
 from seepage.linear.survival._fitted import SurvivalFit
-from seepage.linear.survival._horizons import Horizons
 from seepage.linear.survival._information import SurvivalInformation
 from seepage.linear.survival._noise import made, whitening
 from seepage.linear.survival._response import Response
@@ -54,8 +53,8 @@ def measure_survival(fit: SurvivalFit, people: PeopleInMemory, question: Questio
     found = cut.blocks()
     response = Response(
         minimum.beta,
-        minimum.inverse @ fit.slopes[0].T,
-        whitening(noise, len(fit.published)),
+        minimum.inverse,
+        whitening(noise, len(fit.names)),
         cut.matrix,
         tuple(found.get(column, np.empty(0, dtype=np.intp)) for column in columns),
         Curves.of(fit.affine, cut.coordinates),
@@ -82,24 +81,6 @@ def measure_survival(fit: SurvivalFit, people: PeopleInMemory, question: Questio
     )
 
 
-def _baseline(horizons: Horizons | None) -> Assumption:
-    if horizons is None:
-        return Assumption(
-            "baseline",
-            "The baseline hazard is not published, nor survival curves that are made with it: it has a step at every "
-            "event, and would publish the times themselves.",
-        )
-    return Assumption(
-        "baseline",
-        "Of the baseline hazard (Breslow's estimate), the logarithms of its sums until {horizons}, for the row "
-        "{reference}, are published with noise, and nothing else of it. Horizons and row were chosen without the data.",
-        names={
-            "horizons": ", ".join(f"{time:.12g}" for time in horizons.times),
-            "reference": ", ".join(f"{name} = {value}" for name, value in horizons.row.items()),
-        },
-    )
-
-
 def people_of(fit: SurvivalFit, ids: Listed, groups: By) -> PeopleInMemory:
     """Return who the rows are: by all columns of the frame that was given, if it was one."""
     given = Table.of(fit.everything)
@@ -115,7 +96,11 @@ def _assumptions(
     status, time = fit.outcomes.names
     called = {"time": time, "status": status}
     found = [
-        _baseline(fit.horizons),
+        Assumption(
+            "baseline",
+            "The baseline hazard is not published, nor survival curves that are made with it: it has a step at every "
+            "event, and would publish the times themselves.",
+        ),
         *ATTACKER,
         Assumption(
             "label",
@@ -142,7 +127,7 @@ def _assumptions(
                 "counted.",
             )
         )
-    found += [*steps_assumptions(steps), *fit.affine.assumptions()]
+    found += steps_assumptions(steps)
     found += fit_assumptions(fit.search, fit.table.names, private, fit.minimum.distance)
     if fit.minimum.condition > _STATED:
         rounding = float(np.finfo(np.float64).eps) * fit.minimum.condition

@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 def made(noise: GaussianNoise, fit: SurvivalFit) -> GaussianNoise:
     """Return a noise with its covariance, if it has one; refuse those that take it from the rows."""
-    return given_noise(noise, tuple(fit.published), "survival models")
+    return given_noise(noise, fit.names, "survival models")
 
 
 def whitening(noise: GaussianNoise, size: int) -> Array | float:

@@ -73,7 +73,7 @@ class SurvivalRefit:
 
     def _moved(self, cohort: Cohort, penalty: Array) -> Array:
         if not cohort.risk.event.any():
-            return np.full(len(self.fit.published), np.nan)
+            return np.full(len(self.fit.names), np.nan)
         start, inverse = self.fit.minimum.beta, self.fit.minimum.inverse
         beta, before = start, np.inf
         unit = np.sqrt(inverse.diagonal())
@@ -82,17 +82,12 @@ class SurvivalRefit:
             beta = beta + step
             length = float(np.abs(step / unit).max())
             if length <= max(_SETTLED * float(np.abs((beta - start) / unit).max()), _ROUNDING):
-                return self._beside(cohort, beta)
+                return np.asarray(beta - start)
             if not length < _SLOW * before:
                 break
             before = length
         try:
             found = minimized(cohort, start, penalty, self.fit.names, estimator="Cox", start_is_fit=False)
         except MinimizerError:
-            return np.full(len(self.fit.published), np.nan)
-        return self._beside(cohort, found.beta)
-
-    def _beside(self, cohort: Cohort, beta: Array) -> Array:
-        """Return how what is published moved; NaN where nobody is left with an event by some horizon."""
-        moved = self.fit.beside(cohort, beta) - self.fit.exact
-        return moved if np.isfinite(moved).all() else np.full(len(moved), np.nan)
+            return np.full(len(self.fit.names), np.nan)
+        return np.asarray(found.beta - start)

@@ -2,11 +2,11 @@
 
 With G = Sigma^(-1/2) H^-1 and the features of a row moving by T with its values, the release moves by
 
-    J_i = (G (A_i Id - D_i + v_i beta^T) + c_i beta^T) T                                             (eq. 2.25)
+    J_i = G (A_i Id - D_i + v_i beta^T) T                                                            (eq. 2.24)
 
-where A_i, the martingale residual, and v_i are sums over risk sets, c_i is how survival at horizons moves directly, if
-that is published beside the coefficients (G then has its rows), and D_i is diagonal: a penalty on standardized columns
-grows with a value that is far from the mean of its column. It is a score like any other: a diagonal and a direction.
+where A_i, the martingale residual, and v_i are sums over risk sets, and D_i is diagonal: a penalty on standardized
+columns grows with a value that is far from the mean of its column. It is a score like any other: a diagonal and a
+direction.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage.linear.columns import Curves
-from seepage.linear.information import NoiseShape, OneSlope
-from seepage.linear.stack import Apart, Reach, RowJacobians, Score
-from seepage.linear.stack import Part as Moving
+from seepage.linear.information import NoiseShape
+from seepage.linear.stack import Reach, RowJacobians
 
 Array = NDArray[np.float64]
 
@@ -41,8 +40,6 @@ class HazardRows(NamedTuple):
     """The diagonal of D, shape (n, p)."""
     bent: Array | None
     """The coordinates that reach steps which are not affine, shape (n, coordinates)."""
-    direct: Array | None
-    """c, of the horizons, shape (n, horizons)."""
     deviation: Array | None
     """ds/s of a scaler that was fitted on the same rows, shape (n, p)."""
 
@@ -62,7 +59,7 @@ class Response:
 
     beta: Array
     inverse: Array
-    """Of the Hessian, seen through all that is published, shape (p, published)."""
+    """Of the Hessian, shape (p, p)."""
     whitening: Array | float
     reading: sparse.csr_array
     """T, shape (p, k)."""
@@ -93,7 +90,7 @@ class Response:
 
     @cached_property
     def moves(self) -> Array:
-        """G, shape (published, p)."""
+        """G, shape (p, p)."""
         return self.in_noise_units(self.inverse).T
 
     def in_noise_units(self, moves: Array) -> Array:
@@ -102,26 +99,8 @@ class Response:
             return np.asarray(moves * self.whitening)
         return np.asarray(moves @ self.whitening.T)
 
-    def _pulled(self, part: HazardRows) -> Array:
-        """G v + c, shape (n, published)."""
-        pulled = np.asarray(part.pull @ self.moves.T)
-        if part.direct is None:
-            return pulled
-        held = self.inverse.shape[1] - part.direct.shape[1]
-        return pulled + self.in_noise_units(np.pad(part.direct, ((0, 0), (held, 0))))
-
-    @cached_property
-    def _one_slope(self) -> OneSlope:
-        return OneSlope(np.asarray(self.moves @ self.reading), np.asarray(self.reading.T @ self.beta))
-
-    def _is_plain(self, part: HazardRows) -> bool:
-        return part.stretch is None and part.deviation is None and self.curves is None
-
     def examples(self, part: HazardRows) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information."""
-        if self._is_plain(part):
-            one = np.ones(len(part))
-            return self._one_slope.examples(self._pulled(part) @ self._one_slope.vectors, part.martingale, one, 0 * one)
         top, trace = np.zeros(len(part)), np.zeros(len(part))
         for at, found in self._parts(part):
             top[at], trace[at] = found.examples()
@@ -129,8 +108,6 @@ class Response:
 
     def attributes(self, part: HazardRows) -> Array:
         """Return the largest eigenvalue of each attribute's block of each row's information."""
-        if self._is_plain(part):
-            return self._one_slope.attributes(self._pulled(part), part.martingale, np.ones(len(part)), self.blocks)
         found = np.zeros((len(part), len(self.blocks)))
         for at, each in self._parts(part):
             found[at] = each.attributes(self.blocks, range(len(self.blocks)))
@@ -149,32 +126,25 @@ class Response:
         slopes = part.martingale[:, None, None]
         if part.stretch is not None:
             slopes = slopes - part.stretch[:, None, at]
-        parts: list[Moving] = [
-            Score(
-                np.ascontiguousarray(self.moves[:, at].T)[None],
-                slopes,
-                self.beta[at, None],
-                np.ones((n, 1, 1)),
-                self._pulled(part)[:, None],
-                np.empty((n, 1, 0)),
-            )
-        ]
-        if part.deviation is not None:
-            deviation = part.deviation[:, None, at]
-            if self._root is None:
-                parts.append(Apart(np.sqrt(2.0) * deviation))
-            else:
-                root = np.ascontiguousarray(self._root[:, : len(at)].T)[None]
-                none, of_label = np.empty((n, 0, 1)), np.empty((n, 0, 0))
-                parts.append(
-                    Score(root, deviation, self.beta[at, None], none, np.empty((n, 0, len(self._root))), of_label)
-                )
-        return RowJacobians(self._reach.at(part.bent), parts, 0)
+        found = RowJacobians(
+            self._reach.at(part.bent),
+            np.ascontiguousarray(self.moves[:, at].T)[None],
+            slopes,
+            self.beta[at, None],
+            np.ones((n, 1, 1)),
+            (part.pull @ self.moves.T)[:, None],
+            np.empty((n, 1, 0)),
+            labels=0,
+        )
+        if part.deviation is None:
+            return found
+        deviation = part.deviation[:, None, at]
+        if self._root is None:
+            return replace(found, apart=np.sqrt(2.0) * deviation)
+        return found.beside(np.ascontiguousarray(self._root[:, : len(at)].T)[None], deviation)
 
     def gram(self, part: HazardRows) -> Array:
         """Return the sum of J J^T over these rows, whose eigenvalues are what the release tells about all of them."""
-        if self._is_plain(part):
-            return self._one_slope.gram(self._pulled(part), part.martingale)
         total = np.zeros(())
         for _, found in self._parts(part):
             flat = found.whole()

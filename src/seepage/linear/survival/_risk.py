@@ -3,7 +3,7 @@
 With margins m_k = x_k . beta and e_k = w_k exp(m_k), every event is a term l of the log partial likelihood with a
 weight W_l, shares pi_kl = e_k / sum e over its risk set, and the mean x_l of the rows by these shares. In Breslow's
 form people who have their event at the same time share one term, whose weight is that of all of them; in Efron's each
-of d has a term of their mean weight, in which the tied people count for 1 - m/d with m = 0, ..., d - 1. Then (eqs. 2.23
+of d has a term of their mean weight, in which the tied people count for 1 - m/d with m = 0, ..., d - 1. Then (eqs. 2.22
 and 2.24), with a_i = sum_l W_l pi_il,
 
     U = sum_i w_i delta_i x_i - sum_l W_l x_l,      H = -dU/dbeta = sum_i a_i x_i x_i^T - sum_l W_l x_l x_l^T,

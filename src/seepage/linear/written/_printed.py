@@ -3,12 +3,14 @@
 import csv
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from seepage.errors import InputError, UnsupportedError
 
 # What the columns of estimates and of names are called.
 _ESTIMATES = ("estimate", "coef", "coefficient", "coef.", "b", "beta")
 _NAMES = ("term", "name", "names", "parameter", "parm", "variable")
+_ERRORS = ("std. error", "std.error", "std. err.", "std err", "se", "bse")
 # What esttab writes below the coefficients.
 _BELOW = ("n", "r2", "r2_a", "r2_p", "pseudo r2", "adj. r2", "r-squared", "adj. r-squared", "pseudo r-squared")
 _CRITERIA = ("aic", "bic", "ll", "chi2", "f", "observations")
@@ -16,7 +18,18 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _MODEL = re.compile(r"\(\d+\)")
 
 
-def read_printed(path: Path, text: str) -> dict[str, float]:
+class PrintedModel(NamedTuple):
+    """The cells of a CSV of coefficients, and those of them that are read."""
+
+    rows: list[list[str]]
+    coefficients: dict[str, float]
+    read: set[tuple[int, int]]
+    """Row and column of names and estimates, and of their heads."""
+    errors: dict[tuple[int, int], tuple[str, str]]
+    """The estimate and the standard error, where a cell has a number below a head of standard errors."""
+
+
+def read_printed(path: Path, text: str) -> PrintedModel:
     """Return the coefficients of one model from a CSV, by name.
 
     Parameters
@@ -29,7 +42,10 @@ def read_printed(path: Path, text: str) -> dict[str, float]:
     rows = [[_cell(cell) for cell in row] for row in csv.reader(text.splitlines())]
     names, estimates, start = _columns(path, text, rows)
     found: dict[str, float] = {}
-    for row in rows[start:]:
+    heads = [cell.lower() for cell in rows[start - 1]]
+    read = {(start - 1, estimates), *((start - 1, j) for j, head in enumerate(heads) if head in (*_NAMES, *_ERRORS))}
+    errors: dict[tuple[int, int], tuple[str, str]] = {}
+    for i, row in enumerate(rows[start:], start):
         if len(row) <= max(names, estimates) or not row[names] or row[names].lower() in (*_BELOW, *_CRITERIA):
             # Standard errors of esttab stand below, without a name; so do lines about the whole model.
             continue
@@ -49,9 +65,13 @@ def read_printed(path: Path, text: str) -> dict[str, float]:
         if row[names] in found:
             raise InputError(f"{path}: there are two coefficients {row[names]!r}.")
         found[row[names]] = float(number)
+        read |= {(i, names), (i, estimates)}
+        for j, (head, cell) in enumerate(zip(heads, row, strict=False)):
+            if head in _ERRORS and _NUMBER.fullmatch(cell):
+                errors[i, j] = number, cell
     if not found:
         raise _nothing(path, text)
-    return found
+    return PrintedModel(rows, found, read, errors)
 
 
 def _cell(text: str) -> str:

@@ -1,7 +1,6 @@
 """A fitted model written down: what it is, and its coefficients by name."""
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from seepage._near import did_you_mean
+from seepage._python import tomllib
 from seepage._tables import Column, Data
 from seepage._toml import from_toml
 from seepage._writing import write_file
@@ -138,6 +138,8 @@ class ModelTable:
         if self.penalty < 0:
             raise InputError(f"penalty must be at least 0, not {self.penalty!r}.")
         is_cox = family_of(self.family) == COX
+        if self.parameter != 1.0 and family_of(self.family) not in ("negative binomial", "tweedie"):
+            raise InputError(f"parameter is {self.parameter!r}, and family {self.family!r} has none: leave it out.")
         kind, others = ("cox", _NOT_OF_COX) if is_cox else ("a family of generalized linear models", _OF_COX)
         defaults = {field.name: field.default for field in fields(self)}
         for name in others:
@@ -204,7 +206,7 @@ class ModelTable:
             said = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8"
             raise InputError(f"{path} cannot be read: {said}.") from None
         try:
-            found = {"coefficients": read_printed(path, text)} if printed else from_toml(text)
+            found = {"coefficients": read_printed(path, text).coefficients} if printed else from_toml(text)
         except tomllib.TOMLDecodeError as reason:
             raise InputError(
                 f"{path} is not TOML: {_why(reason, text)} A model looks like this:\n\n{EXAMPLE}"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from seepage._facts import Number, given, personal, public
-from seepage._tables import Array
 from seepage.errors import MinimizerError, UnansweredError
 from seepage.leakage import (
     Distribution,
@@ -31,14 +30,14 @@ _JUMPS = "The release moves with it by jumps, and not smoothly: no floor is know
 def numbers(information: Information, *, units: Mapping[str, str], prior: Prior) -> tuple[NumberAttribute, ...]:
     """Return the attributes that are numbers, the one that the release says most about first."""
     origin = given if isinstance(prior, Mapping) else personal
-    blind = {name: origin(deviation) for name, deviation in deviations(information, prior).items()}
+    baseline = {name: origin(deviation) for name, deviation in deviations(information, prior).items()}
     found = [
         NumberAttribute(name, units.get(name), None, (), Silence("unanswered", _JUMPS))
         if name in information.without_slope
         else _number(
-            NumberAttribute(name, units.get(name), blind.get(name), (), None),
+            NumberAttribute(name, units.get(name), baseline.get(name), (), None),
             known.sketched(),
-            before(information, prior, name) if name in blind else None,
+            before(information, prior, name) if name in baseline else None,
         )
         for name, known in information.distributions("attributes").items()
         if name not in information.categorical
@@ -48,7 +47,7 @@ def numbers(information: Information, *, units: Mapping[str, str], prior: Prior)
 
 
 def _left(entry: NumberAttribute) -> tuple[float, ...]:
-    lefts = [floor.variance_left for floor in reversed(entry.floors)]
+    lefts = [floor.remaining_variance for floor in reversed(entry.floors)]
     return tuple(left.value for left in lefts if left is not None) or (2.0,)
 
 
@@ -62,8 +61,8 @@ def _number(entry: NumberAttribute, known: Distribution, prior: PriorKnowledge |
             with_prior = personal(down(float(prior.floor(eta))))
         floor = personal(down(1 / eta)) if eta > 0 else None
         floors.append(Floor(public(share), floor, with_prior, left))
-    blind = entry.deviation
-    shown = None if blind is None else Number(near(blind.value), blind.origin)
+    baseline = entry.deviation
+    shown = None if baseline is None else Number(near(baseline.value), baseline.origin)
     return replace(entry, deviation=shown, floors=tuple(floors))
 
 
@@ -97,15 +96,14 @@ def categories(information: Information, *, named: Collection[str]) -> Categorie
         except (UnansweredError, MinimizerError) as reason:
             entries.append(CategoryAttribute(name, (), Silence("unanswered", str(reason))))
         else:
-            entries.append(_category(name, told[name].far))
+            entries.append(_category(name, told[name]))
     entries.sort(key=lambda entry: -entry.rates[-1].success_rate.value if entry.rates else 0.0)
     return Categories(tuple(entries), told)
 
 
-def _category(name: str, farthest: Array) -> CategoryAttribute:
+def _category(name: str, told: ToldCategory) -> CategoryAttribute:
     # Whoever lacks a category has none that could be told.
-    known = Sketch.of(farthest[~np.isnan(farthest)])
-    rates = []
-    for share in SHARES:
-        rates.append(Rate(public(share), personal(up_to_percent(float(success_rate(at_most(known, share)))))))
-    return CategoryAttribute(name, tuple(rates), None)
+    has = ~np.isnan(told.far)
+    known, exact = Sketch.of(told.far[has]), bool(told.exact[has].all())
+    rates = [(share, up_to_percent(float(success_rate(at_most(known, share))))) for share in SHARES]
+    return CategoryAttribute(name, tuple(Rate(public(share), personal(rate), exact) for share, rate in rates), None)

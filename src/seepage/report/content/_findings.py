@@ -37,7 +37,7 @@ def _exposure(entry: NumberAttribute | CategoryAttribute) -> float:
     """Return how much is given away, from 0 to 1; 0 where there is nothing to compare with."""
     if isinstance(entry, CategoryAttribute):
         return 2 * entry.rates[-1].success_rate.value - 1
-    left = entry.floors[-1].variance_left
+    left = entry.floors[-1].remaining_variance
     return 0.0 if left is None else 1 - left.value
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,7 +80,7 @@ def internal_document(leak: Leakage, asked: ReportQuestion) -> Document:
     return Document(
         edition="internal",
         title=asked.title,
-        created=datetime.now(UTC).strftime(CREATED),
+        created=datetime.now(timezone.utc).strftime(CREATED),
         people=public(information.count),
         assurance=information.assurance,
         standard_error=_standard_error(information),
@@ -93,7 +93,6 @@ def internal_document(leak: Leakage, asked: ReportQuestion) -> Document:
         dfil=extent(examples["dfil"]),
         groupings=grouped,
         utility=utility(leak),
-        trials=None,
         exposed=exposed,
         silence=silence,
         assumptions=information.assumptions,

@@ -46,7 +46,7 @@ def _person(name: str, eta: float, median: float, through: Through | None, units
 def _channel(through: Through, units: Mapping[str, str]) -> Channel:
     if through.success_rate is not None:
         return Channel(through.attribute, None, None, None, personal(up_to_percent(through.success_rate)))
-    if through.floor is None or through.blind is None:
+    if through.floor is None or through.baseline is None:
         return Channel(through.attribute, None, None, None, None)
-    floor, blind = personal(down(through.floor)), personal(near(through.blind))
-    return Channel(through.attribute, units.get(through.attribute), floor, blind, None)
+    floor, baseline = personal(down(through.floor)), personal(near(through.baseline))
+    return Channel(through.attribute, units.get(through.attribute), floor, baseline, None)

@@ -1,11 +1,10 @@
 """Everything that the publishable edition says: verdicts, and what was given or is public.
 
-No number of it is computed from the rows. That the policy is met is computed from them: the release is attacked before
-anybody is told.
+No number of it is computed from the rows. That the policy is met is computed from them, and is not counted.
 """
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 from seepage._amounts import on_grid
 from seepage._choices import check_choices, choices_in, publication_choice, scale_choice
@@ -20,14 +19,13 @@ from seepage.report._document import (
     Findings,
     Noise,
     NumberAttribute,
-    Trials,
 )
 from seepage.report.content._internal import ReportQuestion, noise_of
 from seepage.report.content._verdict import met_verdict
 
 
 def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
-    """Return what may leave: a page without a number about the rows, whose verdict was attacked.
+    """Return what may leave: a page without a number about the rows.
 
     Parameters
     ----------
@@ -47,17 +45,13 @@ def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
                 f"{name} asks for numbers about the rows, and the publishable edition holds verdicts alone. Leave "
                 f'{name} out, or ask for the "internal" edition.'
             )
-    # Imported here: whoever reads a report needs no scikit-learn.
-    from seepage.release.checking import attacked
-
     information = leak.information
     check_names(information, tuple(asked.units))
     verdict = met_verdict(leak, asked.policy)
-    trials = attacked(leak, asked.policy)
     return Document(
         edition="publishable",
         title=asked.title,
-        created=datetime.now(UTC).strftime(CREATED),
+        created=datetime.now(timezone.utc).strftime(CREATED),
         people=public(information.count),
         assurance=information.assurance,
         standard_error=None,
@@ -76,7 +70,6 @@ def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
         dfil=None,
         groupings=(),
         utility=None,
-        trials=None if trials is None else Trials(public(trials.people), public(trials.values)),
         exposed=None,
         silence=None,
         assumptions=_assumptions(information, judged=asked.policy is not None),

@@ -6,7 +6,7 @@ from seepage._facts import personal, public
 from seepage.errors import MinimizerError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.report._document import Alternative, Alternatives, Coefficient, Utility
-from seepage.report._edition import near, up_to_percent
+from seepage.report._edition import near
 
 _MOST_COEFFICIENTS = 50
 # Everybody is measured anew for other noises, and whoever has a category is fitted again.
@@ -49,15 +49,11 @@ def _alternatives(leak: Leakage) -> Alternatives | None:
     except (UnansweredError, UnsupportedError, MinimizerError):
         return None
     floors = (
-        Alternative(name, "error_floor", tuple(personal(near(each)) if np.isfinite(each) else None for each in values))
+        Alternative(name, tuple(personal(near(each)) if np.isfinite(each) else None for each in values))
         for name, values in found.floors.items()
-    )
-    rates = (
-        Alternative(name, "success_rate", tuple(personal(up_to_percent(each)) for each in values))
-        for name, values in found.rates.items()
     )
     return Alternatives(
         tuple(public(each) for each in found.standard_errors),
         tuple(public(each) for each in found.wider),
-        (*rates, *floors),
+        tuple(floors),
     )

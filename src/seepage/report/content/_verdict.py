@@ -19,7 +19,7 @@ def verdict(leak: Leakage, policy: "Policy | None") -> PolicyVerdict:
     """Return the verdict, that on each target, and the noise that each would take."""
     if policy is None or policy.is_empty:
         return PolicyVerdict("none", None, None, (), None)
-    asked, left = given(policy.quantile), policy.untargeted(leak)
+    asked, left = given(policy.quantile), policy.attributes_without_target(leak)
     try:
         factors = policy.factors(leak)
     except (UnansweredError, MinimizerError) as reason:
@@ -50,7 +50,7 @@ def met_verdict(leak: Leakage, policy: "Policy | None") -> PolicyVerdict:
     """Return the verdict for everybody: that the policy is met is the condition for telling anybody anything."""
     if policy is None or policy.is_empty:
         return PolicyVerdict("none", None, None, (), None)
-    missed = policy.shortfalls(leak)
+    missed = policy.violations(leak)
     if missed:
         lines = [
             f"This release misses its policy ({len(missed)} of {len(policy.targets())} targets), so there is nothing "
@@ -61,4 +61,4 @@ def met_verdict(leak: Leakage, policy: "Policy | None") -> PolicyVerdict:
         raise PolicyError("\n".join(lines), max(missed.values()))
     asked = given(policy.quantile)
     judgments = tuple(Judgment(target, True, None) for target in policy.targets())
-    return PolicyVerdict("met", asked, asked, judgments, None, untargeted=policy.untargeted(leak))
+    return PolicyVerdict("met", asked, asked, judgments, None, untargeted=policy.attributes_without_target(leak))

@@ -2,7 +2,7 @@
 
 from seepage._facts import Number
 from seepage.meaning import says_nothing
-from seepage.pages import NOTHING, name, number, percent
+from seepage.pages import name, number, percent
 from seepage.report._document import Alternatives, Channel, Floor
 
 SAYS_NOTHING = "says nothing"
@@ -15,7 +15,7 @@ def floor(value: Number | None) -> str:
 
 def error(found: Floor) -> str:
     """Return an error, or that the release says nothing if it leaves nearly all of what was uncertain."""
-    left = found.variance_left
+    left = found.remaining_variance
     return SAYS_NOTHING if left is not None and says_nothing(left.value) else floor(found.floor)
 
 
@@ -26,7 +26,7 @@ def guesses(channel: Channel) -> tuple[str, str]:
     if channel.floor is None:
         return "not refitted", "right 50%"
     unit = f" {name(channel.unit)}" if channel.unit else ""
-    return f"{floor(channel.floor)}{unit}", f"{floor(channel.blind)}{unit}"
+    return f"{floor(channel.floor)}{unit}", f"{floor(channel.baseline)}{unit}"
 
 
 def alternatives(found: Alternatives) -> tuple[list[str], list[list[str]]]:
@@ -34,9 +34,5 @@ def alternatives(found: Alternatives) -> tuple[list[str], list[list[str]]]:
     heads = ["noise, in standard errors", *(f"{each.value:g}" for each in found.standard_errors)]
     rows = [["intervals wider by", *(f"{100 * each.value:.2g}%" for each in found.wider)]]
     for each in found.attributes:
-        if each.kind == "success_rate":
-            told = (NOTHING if value is None else percent(value.value) for value in each.values)
-            rows.append([f"{name(each.name)}, told", *told])
-        else:
-            rows.append([name(each.name), *(floor(value) for value in each.values)])
+        rows.append([name(each.name), *(floor(value) for value in each.values)])
     return heads, rows

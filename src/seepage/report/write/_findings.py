@@ -16,7 +16,6 @@ def finding_sentences(document: Document) -> list[str]:
         *_spread(found),
         *(_contrast(each) for each in found.contrasts),
         *_estimates(document),
-        *(each.sentence() for each in document.assumptions if each.kind == "local"),
     ]
 
 
@@ -59,15 +58,16 @@ def _category(entry: CategoryAttribute) -> str:
     half, widest = entry.rates[0], entry.rates[-1]
     if half.success_rate.value >= _CERTAIN:
         return f"An attacker who knows all else can tell “{called}” of half the people almost for certain."
-    half_rate = f"for half the people at most {percent(half.success_rate.value)} of the time, where a coin has 50%"
+    about = "at most" if half.exact else "about"
+    half_rate = f"for half the people {about} {percent(half.success_rate.value)} of the time, where a coin has 50%"
     if widest.success_rate.value >= _CERTAIN:
         return f"An attacker who knows all else can tell “{called}” of some people almost for certain; {half_rate}."
     rate = percent(widest.success_rate.value)
-    if widest.share.value == 1:
-        sentence = f"At equal odds, no attacker can tell anyone's “{called}” more than {rate} of the time"
-    else:
-        whom = most(widest.share.value)
-        sentence = f"For {whom}, at equal odds, no attacker can tell “{called}” more than {rate} of the time"
+    says = "no attacker can tell {} more than {}" if widest.exact else "the best attacker tells {} up to about {}"
+    everyone = widest.share.value == 1
+    whom = "At" if everyone else f"For {most(widest.share.value)}, at"
+    which = f"anyone's “{called}”" if everyone else f"“{called}”"
+    sentence = f"{whom} equal odds, {says.format(which, rate)} of the time"
     return f"{sentence}, where a coin has 50%." if widest is half else f"{sentence}; {half_rate}."
 
 

@@ -1,38 +1,48 @@
-"""The tables of a report, as text: Markdown, text and spreadsheets show the same."""
+"""The tables of a report, as text: its page, its Markdown, its text and its spreadsheet show the same."""
 
 from seepage._facts import Number
-from seepage.pages import NOTHING, Grid, most, name, number, percent
-from seepage.report._document import Document, Grouping, Utility
-from seepage.report.write._amounts import alternatives, error, guesses
+from seepage.pages import NOTHING, most, name, number, percent
+from seepage.report._document import Document, Grouping, NumberAttribute, Rate, Utility
+from seepage.report.write._amounts import alternatives, error, floor, guesses
 from seepage.report.write._meaning import ALTERNATIVES, told_coefficients
+from seepage.report.write._section import Grid
 
 
 def attribute_grids(document: Document) -> list[Grid]:
     """Return what is left of numbers, and how often categories are told."""
     whom = [most(share.value) for share in document.shares]
+    priors = any(entry.deviation is not None for entry in document.numbers)
     numbers = [
-        (_named(entry.name, entry.unit), *_filled([error(each) for each in entry.floors], len(whom)))
+        (
+            _named(entry.name, entry.unit),
+            *_filled([error(each) for each in entry.floors], len(whom)),
+            *(_without_release(entry) if priors else ()),
+        )
         for entry in document.numbers
         if entry.floors
     ]
     categories = [
-        (name(entry.name), *_filled([percent(each.success_rate.value) for each in entry.rates], len(whom)))
+        (name(entry.name), *_filled([_rate(each) for each in entry.rates], len(whom)))
         for entry in document.categories
         if entry.rates
     ]
     found = [
         Grid(
             "No unbiased guess of an attribute is better than this, in its own unit",
-            ("attribute", *whom),
+            ("attribute", *whom, *(("baseline", "left unknown") if priors else ())),
             tuple(numbers),
         ),
         Grid(
-            "At equal odds, no attacker tells a category from another value more often than this",
+            "How often the best attacker tells a category from another value, at equal odds (≈: no bound)",
             ("category", *whom),
             tuple(categories),
         ),
     ]
     return [each for each in found if each.rows]
+
+
+def _rate(rate: Rate) -> str:
+    return f"{'' if rate.exact else '≈ '}{percent(rate.success_rate.value)}"
 
 
 def group_grid(grouping: Grouping) -> Grid:
@@ -44,10 +54,12 @@ def group_grid(grouping: Grouping) -> Grid:
             _value(each.eta.median),
             NOTHING if each.eta.interval is None else " to ".join(map(_value, each.eta.interval)),
             _value(each.eta.high),
+            _value(each.eta.mean),
+            _value(each.eta.largest),
         )
         for each in grouping.groups
     )
-    heads = ("group", "people", "median eta", "95% interval", "95% of people, at most")
+    heads = ("group", "people", "median eta", "95% interval", "95% of people", "mean", "largest")
     return Grid("Exposure by group, the most exposed first", heads, tuple(rows))
 
 
@@ -79,8 +91,14 @@ def exposed_grid(document: Document) -> Grid | None:
         )
         for person in document.exposed
     )
-    heads = ("pseudonym", "eta", "times the median", "exposed most through", "best guess", "blind guess")
+    heads = ("pseudonym", "eta", "times the median", "exposed most through", "best guess", "baseline")
     return Grid(f"The {len(document.exposed)} most exposed people", heads, tuple(rows))
+
+
+def _without_release(entry: NumberAttribute) -> tuple[str, str]:
+    """Return the error of a guess without the release, and the smallest share of the variance that is left."""
+    lefts = [each.remaining_variance.value for each in entry.floors if each.remaining_variance is not None]
+    return NOTHING if entry.deviation is None else floor(entry.deviation), percent(min(lefts)) if lefts else NOTHING
 
 
 def _filled(cells: list[str], count: int) -> list[str]:

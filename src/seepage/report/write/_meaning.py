@@ -20,7 +20,7 @@ def meanings(document: Document) -> list[tuple[str, str]]:
     asked = any(each.target.kind == "error_floor" for each in document.verdict.judgments)
     shown = {
         "error_floor": _error_floor(document) if told else "" if asked else None,
-        "variance_left": "" if any(entry.deviation is not None for entry in document.numbers) else None,
+        "remaining_variance": "" if any(entry.deviation is not None for entry in document.numbers) else None,
         "success_rate": "" if any(entry.rates for entry in document.categories) else None,
         "eta": None if document.eta is None else "",
     }
@@ -44,17 +44,10 @@ def handling(document: Document) -> str:
             "Internal edition: it holds values about single people, under pseudonyms. It is personal data, like the "
             "records it is about, and not for publication."
         )
-    said = [
+    return (
         "Publishable edition: every number on this page was given or is public; what is said about the data is the "
         "verdict alone."
-    ]
-    if document.trials is not None:
-        people, values = (f"{each.value:,.0f}" for each in (document.trials.people, document.trials.values))
-        said.append(
-            f"Before it was written, the release was attacked with exact refits for {people} people, with {values} "
-            "values in all: no attacker tells these from the truth better than promised."
-        )
-    return " ".join(said)
+    )
 
 
 ALTERNATIVES = "What other noises would leave about whoever is seen best"

@@ -99,7 +99,10 @@ def _ticks(low: float, high: float) -> list[float]:
 def left_over(entries: Sequence[NumberAttribute], identifier: str) -> Html | None:
     """Draw what the release leaves of the uncertainty about each attribute: one row an attribute, a dot a share."""
     lefts = [
-        (entry.name, [(each.share.value, each.variance_left.value) for each in entry.floors if each.variance_left])
+        (
+            entry.name,
+            [(each.share.value, each.remaining_variance.value) for each in entry.floors if each.remaining_variance],
+        )
         for entry in entries
     ]
     drawn = [(each, shares) for each, shares in lefts if shares][:_MOST_ATTRIBUTES]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from seepage.display import AttributeDisplay, DecisionDisplay, Display, GroupDisplay
-from seepage.pages import HEADS, Twins, as_rows, as_text, name
+from seepage.pages import Twins, name
 from seepage.report._document import Document, Grouping
 from seepage.report._edition import SHARES
 from seepage.report.write._findings import finding_sentences
@@ -11,6 +11,7 @@ from seepage.report.write._json import to_text
 from seepage.report.write._meaning import facts, handling
 from seepage.report.write._outline import judged, outline
 from seepage.report.write._page import page
+from seepage.report.write._section import HEADS, as_rows, as_text
 from seepage.report.write._verdict import headline, untargeted_sentence, verdict_sentence
 
 _MOST = 16
@@ -33,7 +34,7 @@ def twins(document: Document) -> Twins:
 def _pictures(document: Document) -> dict[str, Display]:
     shown: dict[str, Display] = {"": _decision(document)}
     left = {
-        entry.name: tuple(each.variance_left.value for each in entry.floors if each.variance_left is not None)
+        entry.name: tuple(each.remaining_variance.value for each in entry.floors if each.remaining_variance is not None)
         for entry in document.numbers
     }
     # One mark for each share of people; some may be missing where the prior is not known.

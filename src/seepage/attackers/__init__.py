@@ -1,0 +1,30 @@
+"""Attackers who know less than everything: the other people are the noise on what is printed."""
+
+from seepage.attackers._attacker import Attacker as Attacker
+from seepage.attackers._check import Check as Check
+from seepage.attackers._claims import Claims as Claims
+from seepage.attackers._crowd import Crowd as Crowd
+from seepage.attackers._crowd import Held as Held
+from seepage.attackers._digits import Digits as Digits
+from seepage.attackers._information import SamplingInformation as SamplingInformation
+from seepage.attackers._information import about as about
+from seepage.attackers._information import described as described
+from seepage.attackers._leakage import SamplingLeakage as SamplingLeakage
+from seepage.attackers._printed import Form as Form
+from seepage.attackers._printed import Level as Level
+from seepage.attackers._printed import Looked as Looked
+from seepage.attackers._printed import Printed as Printed
+from seepage.attackers._several import Difference as Difference
+from seepage.attackers._several import SeveralLeakage as SeveralLeakage
+from seepage.attackers._several import several as several
+from seepage.attackers._shared import Layout as Layout
+from seepage.attackers._sizes import with_known_size as with_known_size
+from seepage.attackers._slopes import Composed as Composed
+from seepage.attackers._slopes import Formed as Formed
+from seepage.attackers._slopes import Slopes as Slopes
+from seepage.attackers._statement import Statement as Statement
+from seepage.attackers._table import AttackerTable as AttackerTable
+from seepage.attackers._tabular import Publishable as Publishable
+from seepage.attackers._tabular import TableQuestion as TableQuestion
+from seepage.attackers._tabular import Tabular as Tabular
+from seepage.attackers._told import Told as Told
