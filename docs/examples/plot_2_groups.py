@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage.display import DistributionDisplay, GroupDisplay
+from seepage.display import DistributionDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["mean radius", "mean texture", "mean smoothness", "mean symmetry"]]
@@ -30,7 +30,7 @@ sure = pd.cut(
     labels=["surely malignant", "likely malignant", "unsure", "likely benign", "surely benign"],
 )
 groups = leak.by_group(np.asarray(sure))
-GroupDisplay.from_groups(groups).plot()
+print(groups.frame)
 
 # %%
 # The comparison in one line, with its interval.

@@ -33,19 +33,13 @@ from experiments.datasets import (
     iwpc_features,
     load_adult,
     load_iwpc,
-    load_mnist,
-    unit_ball_components,
 )
 from seepage.display import (
-    AttackDisplay,
     AttackerKnowledgeDisplay,
     AttributeDisplay,
     BalanceDisplay,
     DistributionDisplay,
     FloorDisplay,
-    GalleryDisplay,
-    GroupDisplay,
-    MostExposedDisplay,
     OverlapDisplay,
 )
 
@@ -85,21 +79,9 @@ def iwpc() -> tuple[Any, Any, Any, seepage.Leakage]:
     return raw.data, raw.target, model, leak
 
 
-@cache
-def mnist() -> tuple[Any, Any, Any]:
-    """Return pictures of zeros and ones, with their principal components and labels."""
-    raw = load_mnist(digits=(0, 1))
-    (components,) = unit_ball_components(raw.data)
-    return raw.images, components, 2.0 * raw.target - 1
-
-
 def _distribution() -> Any:
     people, _, _, leak = adult()
     return DistributionDisplay.from_leakage(leak, groups=people["sex"])
-
-
-def _worst() -> Any:
-    return MostExposedDisplay.from_leakage(adult()[3])
 
 
 def _attributes() -> Any:
@@ -110,26 +92,10 @@ def _attributes_iwpc() -> Any:
     return AttributeDisplay.from_leakage(iwpc()[3])
 
 
-def _groups() -> Any:
-    people, _, _, leak = adult()
-    return GroupDisplay.from_leakage(leak, people["race"])
-
-
-def _groups_iwpc() -> Any:
-    people, _, _, leak = iwpc()
-    return GroupDisplay.from_leakage(leak, people["vkorc1"], statistic="median")
-
-
 def _floor() -> Any:
     people, income, model, _ = adult()
     leak = seepage.measure(model, people, income, noise_scale=0.0005)
     return FloorDisplay.from_leakage(leak, "age", unit="years")
-
-
-def _gallery() -> Any:
-    images, X, y = mnist()
-    leak = seepage.measure(LinearRegression(fit_intercept=False).fit(X, y), X, y, noise_scale=1.0)
-    return GalleryDisplay.from_leakage(leak, images)
 
 
 def _attack() -> Any:
@@ -137,7 +103,7 @@ def _attack() -> Any:
     few, doses = people[:400], dose[:400]
     leak = seepage.measure(model.fit(few, doses), few, doses, noise_scale=0.002)
     iwpc.cache_clear()
-    return AttackDisplay.from_verification(seepage.verify(leak, seepage.attacks.AttributeInversion("age"), trials=300))
+    return seepage.verify(leak, seepage.attacks.AttributeInversion("age"), trials=300)
 
 
 def _frontier() -> Any:
@@ -247,13 +213,9 @@ def _overlap() -> Any:
 
 PICTURES: dict[str, Callable[[], Any]] = {
     "distribution_adult": _distribution,
-    "worst_adult": _worst,
     "attributes_adult": _attributes,
     "attributes_iwpc": _attributes_iwpc,
-    "groups_adult": _groups,
-    "groups_iwpc": _groups_iwpc,
     "floor_adult": _floor,
-    "gallery_mnist": _gallery,
     "attack_iwpc": _attack,
     "frontier_iwpc": _frontier,
     "balances": _balances,

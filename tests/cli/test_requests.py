@@ -109,7 +109,7 @@ def test_twins_are_written_to_a_folder(requests):
     assert "Written: inside (internal edition" in found.out
     folder = requests.folder / "inside"
     assert {each.name for each in folder.iterdir()} == {
-        *(f"verdict.{ending}" for ending in ("html", "txt", "csv", "json", "png")),
+        *(f"verdict.{ending}" for ending in ("html", "txt", "csv", "json")),
         "verdict-overlap-1.png",
     }
     assert "p7" in (folder / "verdict.txt").read_text()
@@ -118,7 +118,7 @@ def test_twins_are_written_to_a_folder(requests):
     assert again.code == 2
     again = requests.run("seepage check pair --people people.parquet --out inside --edition publishable --force")
     assert again.code == 1
-    assert len(list(folder.iterdir())) == 5
+    assert len(list(folder.iterdir())) == 4
     for each in folder.glob("verdict.[htcj]*"):
         assert "p7" not in each.read_text()
 

@@ -1,7 +1,6 @@
 """Susceptibility, against the explicit Jacobian and against information."""
 
 import explicit
-import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -10,7 +9,6 @@ from torch.nn import functional as F  # noqa: N812
 from zoo import ZOO, build
 
 import seepage
-from seepage.display import SusceptibilityDisplay
 from seepage.network import Susceptibility, susceptibility
 
 SINGLE = [name for name in ZOO if name not in ("shared weights", "recurrent")]
@@ -85,21 +83,6 @@ def test_informative_columns_stand_out():
     ranking = found.ranking()
     assert ranking["attribute"][0] == "x0"
     assert ranking["susceptibility"][0] > 3 * ranking["susceptibility"][1]
-
-
-def test_heat_maps():
-    matplotlib.use("Agg")
-    model, x, y = build("conv2d")
-    found = susceptibility(model, F.cross_entropy, x, y, noise_scale=None, max_grad_norm=None)
-    display = SusceptibilityDisplay.from_susceptibility(found, x, rows=[0, 3, 4]).plot()
-    assert display.axes_.shape == (2, 3)
-    assert display.axes_[0, 0].get_title().startswith("norm")
-    again = display.plot(display.ax_)
-    assert again.figure_ is display.figure_
-    with pytest.raises(seepage.errors.InputError, match="images"):
-        SusceptibilityDisplay.from_susceptibility(
-            Susceptibility(np.ones((2, 3)), np.ones(2), None, None), np.ones((2, 3)), rows=[0]
-        )
 
 
 def test_layers_used_twice_are_refused():

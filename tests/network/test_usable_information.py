@@ -1,6 +1,5 @@
 """Usable information, against closed forms; collected gradients, against autograd; the display of both."""
 
-import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -11,8 +10,7 @@ from torch import nn
 from zoo import build
 
 import seepage
-from seepage.display import LayerDisplay
-from seepage.network import Gradients, Update, collect_gradients, layer_sensitivity, usable_information
+from seepage.network import Gradients, Update, collect_gradients, usable_information
 
 
 def gaussian_information(distance, share=0.5):
@@ -177,23 +175,6 @@ def test_updates_that_make_no_sense_are_refused(options, message):
 def test_wrong_inputs_are_quoted(gradients, values, options, message):
     with pytest.raises(seepage.errors.InputError, match=message):
         usable_information(gradients, values, **options)
-
-
-def test_the_display_puts_layers_side_by_side():
-    matplotlib.use("Agg")
-    model, x, y = build("conv2d")
-    sensitivity = layer_sensitivity(model, nn.CrossEntropyLoss(), x, y)
-    rows, has = toy(1.0, 60)
-    gradients = dict.fromkeys(sensitivity["name"], rows)
-    information = usable_information(gradients, has)
-    display = LayerDisplay.from_frames(sensitivity=sensitivity, usable_information=information).plot()
-    assert [axis.get_xlabel() for axis in display.axes_[0]] == ["sensitivity", "usable information (bits)"]
-    assert [label.get_text() for label in display.axes_[0, 0].get_yticklabels()] == [*sensitivity["name"]]
-    assert display.plot(display.ax_).figure_ is display.figure_
-    with pytest.raises(seepage.errors.InputError, match="or both"):
-        LayerDisplay.from_frames()
-    with pytest.raises(seepage.errors.InputError, match="same layers"):
-        LayerDisplay.from_frames(sensitivity=sensitivity, usable_information=information.assign(name="x"))
 
 
 def written_out_maxima(layer_gradients):

@@ -71,7 +71,7 @@ def test_acro_loads_the_folder(acro, verdict, tmp_path):
     assert "FAIL: request must not be let out as it is" in whole.summary
     assert list(whole.outcome["verdict"]) == ["fail"]
     assert "p7" not in records.print()
-    assert {"june.csv", "request-verdict.png", "results.json", "config.json"} <= _verified(tmp_path / "out")
+    assert {"june.csv", "results.json", "config.json"} <= _verified(tmp_path / "out")
 
 
 def test_a_session_of_acro_takes_them_beside_its_own(acro, verdict, tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ class Verification:
         # Imported here: pictures are for those who ask for them.
         from seepage.display import AttackDisplay
 
-        return AttackDisplay.from_verification(self).plot(ax)
+        return AttackDisplay.from_frame(self.frame, quantity=self.quantity).plot(ax)
 
     def __repr__(self) -> str:
         return f"Verification({self.verdict})"

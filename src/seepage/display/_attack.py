@@ -1,7 +1,6 @@
 """An attack beside the bound that it should not pass."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import narwhals as nw
 import numpy as np
@@ -9,21 +8,6 @@ import numpy as np
 from seepage._tables import Array, Frame
 from seepage.display import _drawing
 from seepage.display._display import Display
-from seepage.errors import InputError
-
-
-class Verified(Protocol):
-    """An attack's result beside the bound: what `seepage.verify` returns."""
-
-    @property
-    def frame(self) -> Frame:
-        """The result and the bound of each person."""
-        ...
-
-    @property
-    def quantity(self) -> str:
-        """What is compared."""
-        ...
 
 
 @dataclass(eq=False)
@@ -39,7 +23,7 @@ class AttackDisplay(Display):
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> leak = seepage.measure(Ridge(alpha=0.1).fit(X, y), X, y, noise_scale=1.0)
     >>> found = seepage.verify(leak, seepage.attacks.MembershipScore(), trials=50)
-    >>> AttackDisplay.from_verification(found).plot().ax_.get_ylabel()
+    >>> AttackDisplay.from_frame(found.frame, quantity=found.quantity).plot().ax_.get_ylabel()
     'success rate of the attack'
     """
 
@@ -49,20 +33,20 @@ class AttackDisplay(Display):
     """An error, which stays above the bound, or a success rate, which stays below."""
 
     @classmethod
-    def from_verification(cls, found: Verified) -> "AttackDisplay":
-        """Take what `seepage.verify` returned.
+    def from_frame(cls, frame: Frame, *, quantity: str) -> "AttackDisplay":
+        """Take the frame of what `seepage.verify` returned.
 
         Parameters
         ----------
-        found : Verification
-            An attack's result beside the bound.
+        frame : data frame
+            The result and the bound of each person.
+        quantity : str
+            What is compared: an error, or a success rate.
         """
-        if not hasattr(found, "frame"):
-            raise InputError(f"from_verification needs what seepage.verify returned, not {type(found).__name__}.")
-        table = nw.from_native(found.frame, eager_only=True)
+        table = nw.from_native(frame, eager_only=True)
         names = ("floor", "error") if "floor" in table.columns else ("best", "success")
         bound, attack = (np.asarray(table[name].to_numpy(), dtype=np.float64) for name in names)
-        return cls(bound, attack, found.quantity)
+        return cls(bound, attack, quantity)
 
     def _size(self) -> tuple[float, float]:
         return 3.8, 3.4

@@ -1,17 +1,15 @@
-"""What every picture has in common: where it is drawn, and what it leaves behind."""
+"""Common base of all pictures: the figure, its style and its formats."""
 
+import re
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from html import escape
 from io import BytesIO
-from typing import TYPE_CHECKING, final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, final
 
 from seepage._python import Self
 from seepage.display import _drawing
-from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -22,9 +20,9 @@ _DPI = 160
 
 @dataclass(eq=False)
 class Display(ABC):
-    """A picture: what it shows is chosen by a `from_...` method of its kind, and `plot` draws it.
+    """A picture: a `from_...` method of its kind chooses the numbers, and `plot` draws them.
 
-    A new kind of picture says how large it is and how it is drawn, in `_size` and `_draw`; all else is here.
+    A new kind of picture defines its size and its drawing, in `_size` and `_draw`.
     """
 
     ax_: "_drawing.Axes | None" = field(init=False, repr=False, default=None)
@@ -37,12 +35,12 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. A picture of several panels puts them in the place of the axes.
+            Where to draw; a new figure by default.
 
         Returns
         -------
         Display
-            Itself, with what it was drawn on as `ax_` and `figure_`, and the panels, if there are several, as `axes_`.
+            Itself, with what it was drawn on as `ax_` and `figure_`.
         """
         plt = _drawing.pyplot()
         with plt.rc_context(_drawing.STYLE):
@@ -56,16 +54,34 @@ class Display(ABC):
     @final
     def png(self) -> bytes:
         """Return the picture as PNG, for a file; nothing is shown on a screen."""
+        return self._written("png", dpi=_DPI, facecolor="white")
+
+    @final
+    def svg(self, title: str) -> str:
+        """Return the picture as an SVG element for a page, whose text color it takes.
+
+        Parameters
+        ----------
+        title : str
+            What it shows, for readers who do not see it.
+        """
+        drawn = self._written("svg", transparent=True, metadata={"Date": None}).decode()
+        inner = re.sub(r"<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
+        label = f'<svg role="img" aria-label="{escape(title)}" fill="currentColor"'
+        return inner.replace("<svg", label, 1).replace("#000000", "currentColor")
+
+    def _written(self, kind: str, **options: Any) -> bytes:
+        """Return the picture in a format of matplotlib."""
         plt = _drawing.pyplot()
         from matplotlib.figure import Figure
 
         written = BytesIO()
-        with plt.rc_context(_drawing.STYLE), warnings.catch_warnings():
+        with plt.rc_context({**_drawing.STYLE, "svg.hashsalt": "seepage"}), warnings.catch_warnings():
             # A letter that the font lacks is drawn as a box.
             warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
             figure = Figure(figsize=self._size(), layout="constrained")
             self.plot(figure.subplots())
-            figure.savefig(written, format="png", dpi=_DPI, facecolor="white")
+            figure.savefig(written, format=kind, **options)
         return written.getvalue()
 
     @abstractmethod
@@ -75,28 +91,3 @@ class Display(ABC):
     @abstractmethod
     def _draw(self, ax: "_drawing.Axes") -> None:
         """Draw on some axes, in the style of all pictures."""
-
-
-@dataclass(eq=False)
-class PanelDisplay(Display):
-    """A picture of several panels."""
-
-    axes_: NDArray[np.object_] | None = field(init=False, repr=False, default=None)
-
-    @final
-    def _draw(self, ax: "_drawing.Axes") -> None:
-        place = ax.get_subplotspec()
-        if place is None:
-            raise InputError("A picture of several panels needs axes in a grid, such as pyplot.subplots() makes.")
-        ax.set_axis_off()
-        rows, columns = self._shape()
-        self.axes_ = place.subgridspec(rows, columns).subplots(sharey="row", squeeze=False)
-        self._draw_panels(self.axes_)
-
-    @abstractmethod
-    def _shape(self) -> tuple[int, int]:
-        """Return how many panels are below and beside each other."""
-
-    @abstractmethod
-    def _draw_panels(self, axes: NDArray[np.object_]) -> None:
-        """Draw on the panels, an array of axes."""

@@ -2,6 +2,7 @@
 
 from seepage.pages._html import Content as Content
 from seepage.pages._html import Html as Html
+from seepage.pages._html import picture as picture
 from seepage.pages._html import tag as tag
 from seepage.pages._html import together as together
 from seepage.pages._parts import article as article

@@ -49,6 +49,11 @@ def stylesheet(rules: str) -> Html:
     return Html(f"<style>{rules}</style>")
 
 
+def picture(drawn: str, caption: str) -> Html:
+    """Return a picture of `seepage.display`, which is markup of matplotlib, above its caption."""
+    return tag("figure", Html(drawn), tag("figcaption", caption, class_="small"))
+
+
 def _piece(content: Content) -> str:
     if content is None:
         return ""

@@ -6,6 +6,7 @@ JSON, and OpenSAFELY lets these out.
 
 import csv
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -17,7 +18,7 @@ from seepage.pages._words import visible
 
 _ENDINGS = (".html", ".txt", ".csv", ".json", ".png")
 # A cell that begins so is a formula to a spreadsheet, whatever wrote it.
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = re.compile(r"[=+@-](?![\d.]+$)")
 
 
 @dataclass(frozen=True)
@@ -122,12 +123,4 @@ def as_csv(rows: Iterable[Sequence[str]]) -> str:
 
 def _cell(text: str) -> str:
     shown = visible(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{shown}" if _FORMULA.match(shown) else shown

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from seepage import pages
 from seepage.pages import Content, Html, bullets, paragraph, section, table, tag
 from seepage.request._decided import Decided, MissedTarget, Stage
-from seepage.request._picture import drawing, overlap
+from seepage.request._picture import overlap
 from seepage.request._text import about, headline, people_named, reason, upper, why
 
 _CLASSES = {"pass": "met", "review": "open", "fail": "missed"}
@@ -47,12 +47,8 @@ def _decided(verdict: Decided) -> Iterator[Html]:
 
 def _stage(stage: Stage, verdict: Decided) -> Html:
     shown = overlap(stage)
-    picture = None
-    if shown is not None and len(stage.outputs) > 1:
-        legend = "How many people are in which outputs." + (
-            " Starred: those of whom a target is missed." if stage.findings else ""
-        )
-        picture = tag("figure", drawing(shown), tag("figcaption", legend, class_="small"))
+    title = "The number of people in each combination of outputs"
+    picture = None if shown is None else pages.picture(shown.svg(title), f"{title}.")
     body = [*(_finding(each, verdict) for each in stage.findings), *map(paragraph, stage.reasons)]
     return section(f"{upper(stage.name)}: {stage.word}", body, picture)
 
