@@ -194,9 +194,7 @@ def test_a_column_that_a_formula_scales_is_one_behind_a_scaler(formula, steps):
     assert np.abs(public.error_floor()["age"] / leak.error_floor()["age"] - 1).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "formula", ["y ~ standardize(age) * dose", "y ~ standardize(age, ddof=1)", "y ~ center(age) + bs(dose, df=4)"]
-)
+@pytest.mark.parametrize("formula", ["y ~ standardize(age) * dose", "y ~ center(age) + bs(dose, df=4)"])
 def test_other_constants_of_a_formula_are_said_to_be_public(formula):
     random = np.random.default_rng(4)
     rows = pd.DataFrame({"age": random.normal(50, 9, 70), "dose": random.gamma(2, 1, 70), "y": random.normal(size=70)})

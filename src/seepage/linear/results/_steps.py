@@ -46,15 +46,15 @@ def with_steps(parts: Parts) -> Parts:
 
 def _term(formula: Formula, term: FormulaTerm) -> tuple[str, Any]:
     """Return the column of a term and the step that makes its features; refuse functions and products of columns."""
-    levels = term.factors[0].levels
-    if term.column is None:
+    if not term.numbers and len(term.levels) == 1:
+        ((name, levels),) = term.levels.items()
+        return name, _levels(levels, formula.at(term.columns, term.levels))
+    if formula.line(term) != (1.0, 0.0):
         raise UnsupportedError(
             f"The term {term.code!r} of this formula is measured, and not published. Make its columns before, name "
             "them in the formula, and publish that."
         )
-    if levels is None:
-        return term.column, "passthrough"
-    return term.column, _levels(levels, formula.at(term.columns, {term.column: levels}))
+    return term.numbers[0], "passthrough"
 
 
 def _levels(levels: Sequence[Hashable], coding: Array) -> Any:
