@@ -22,6 +22,8 @@ import seepage
 from seepage.inspection import Finder
 
 TABLE = PEOPLE[["bmi", "pressure", "glucose", "lipids"]]
+# Rows in another order, none of whose values tells whose it is.
+MIXED = PEOPLE[["age", "bmi"]].sample(250, random_state=0).to_numpy()
 LIPIDS = PEOPLE["lipids"].tolist()
 BYTES = PEOPLE["lipids"].to_numpy().tobytes()
 IDS = PEOPLE["id"].tolist()
@@ -106,6 +108,13 @@ FAILS = {
     "twice.json": "{" + ",".join(f'"a": {each}' for each in LIPIDS) + "}",
     "sheet.xml": "".join(f'<row r="{i}"><c r="A{i}"><v>{each:.2f}</v></c></row>' for i, each in enumerate(LIPIDS)),
     "letters.html": "<br>".join("".join(f"&#{ord(letter)};" for letter in each) for each in IDS),
+    "single.pkl": pickle.dumps(MIXED.astype(np.float32)),
+    "flat.pkl": pickle.dumps(MIXED.ravel()),
+    "one line.svg": "<svg width='9'>" + "".join(f"<circle cx='{x}' cy='{y}' r='2'/>" for x, y in MIXED) + "</svg>",
+    "one value a line.xml": "".join(f"<r>\n<b>{x}</b>\n<p>{y}</p>\n</r>\n" for x, y in MIXED),
+    "uneven.jsonl": "\n".join(
+        json.dumps({"b": x, "more": [*range(i % 7)], "p": y}) for i, (x, y) in enumerate(MIXED.tolist())
+    ),
     "single.json": json.dumps({"split": [float(str(np.float32(each))) for each in LIPIDS], "leaf": [1e-3]}),
 }
 

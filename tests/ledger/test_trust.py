@@ -150,3 +150,9 @@ def test_a_file_that_no_ledger_wrote_is_a_fault_and_one_that_was_left_is_an_orph
     roomy.sweep()
     assert not left.exists()
     assert roomy.orphans == ("notes.txt",)
+
+
+def test_a_folder_in_the_place_of_the_next_entry_is_named(place):
+    (place / "entries" / f"{ROOM + 1:012}.json").mkdir()
+    with pytest.raises(seepage.errors.InputError, match="is no file, and stands in the place of one"):
+        Ledger(place, key=KEY).forget(PEOPLE[:1])

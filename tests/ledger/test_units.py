@@ -161,3 +161,13 @@ def test_a_narrower_group_of_people_needs_a_word(ledger):
         ledger.post(leak, title="of one age", units={"weight": "kg"})
     ledger.post(leak, title="of one age", units={"weight": 1.0})
     ledger.post(_leak(), title="all again", units={"weight": "kg"})
+
+
+def test_a_name_that_a_ledger_has_for_whole_people_is_no_column(ledger, tmp_path):
+    X, y = _rows()
+    renamed = X.rename(columns={"weight": "eta"})
+    leak = seepage.measure(LinearRegression().fit(renamed, y), renamed, y, noise_scale=0.05, ids=PEOPLE)
+    with pytest.raises(seepage.errors.InputError, match="counts 'eta' of whole people"):
+        ledger.post(leak, title="one", without=["weight"])
+    with pytest.raises(seepage.errors.InputError, match="counts 'eta' of whole people"):
+        Ledger.create(tmp_path / "other", key=KEY, error_floor={"eta": 1.0}, units={"eta": "kg"})

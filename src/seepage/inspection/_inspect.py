@@ -179,6 +179,7 @@ class Finder:
                     for each in NeighborColumns.of(piece.where, piece.array).columns:
                         block.add(piece.where, each)
                     continue
+                yield from NeighborColumns.interleaved(piece.where, piece.array)
                 if not beside.takes(piece.array):
                     yield beside
                     beside = NeighborColumns()

@@ -1,5 +1,6 @@
 """Rows of people in tables of few digits: no value tells whose it is, and two or three beside each other do."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,8 @@ from seepage.inspection._people import MeasuredColumn
 _ROWS, _COLUMNS = 200_000, 64
 _SAMPLE = 2_048
 _SHUFFLES = 8
+# Columns of a table whose rows follow each other in one array.
+_INTERLEAVED = 8
 # So many new rows are expected where none is by chance.
 _NEW = 20
 # A column of a table is one of the people's where nearly all of its values are values of that.
@@ -33,6 +36,14 @@ class NeighborColumns:
         """Take the rows of an array for columns, if they are not too many for that."""
         few = rows if len(rows) <= _COLUMNS else rows[:0]
         return cls(where, [""] * len(few), [each[:_ROWS] for each in few])
+
+    @classmethod
+    def interleaved(cls, where: str, values: "NDArray[Any]") -> "Iterator[NeighborColumns]":
+        """Yield the tables whose rows may follow each other in an array, behind a beginning or before an end."""
+        for width in range(2, min(_INTERLEAVED, len(values) // FEWEST) + 1):
+            rest = len(values) % width
+            for part in (values[rest:], *([values[:-rest]] if rest else [])):
+                yield cls.of(where, part.reshape(-1, width).T)
 
     def takes(self, array: "NDArray[Any]") -> bool:
         """Return whether an array can be a column of the same table."""
@@ -56,7 +67,7 @@ class PeopleRows:
         """Return whose rows a table holds, more often than one whose columns were shuffled would."""
         if len(columns) < 2 or len(columns[0]) < FEWEST:
             return None
-        matched = self._matched([np.asarray(each, dtype=np.float64) for each in columns], names)
+        matched = self._matched(columns, names)
         if len(matched) < 2:
             return None
         mine = hashed(each.values for each, _ in matched)
@@ -80,11 +91,11 @@ class PeopleRows:
             return None
         return Hits(tuple(each.name for each, _ in matched), people)
 
-    def _matched(self, columns: list[Array], names: list[str]) -> list[tuple[MeasuredColumn, Array]]:
+    def _matched(self, columns: "list[NDArray[Any]]", names: list[str]) -> list[tuple[MeasuredColumn, Array]]:
         """Return which of the people's columns those of a table are: of that name, or of the nearest spread."""
         found: dict[str, tuple[MeasuredColumn, Array]] = {}
         for name, values in zip(names, columns, strict=True):
-            some = np.sort(values[np.isfinite(values)][:_SAMPLE])
+            some = np.sort(_doubles(values[np.isfinite(values)][:_SAMPLE]))
             if len(some) < FEWEST or some[0] == some[-1]:
                 continue
             near = [
@@ -94,8 +105,14 @@ class PeopleRows:
             ]
             if near:
                 best = min(near, key=lambda one: one[:2])[2]
-                found[best.name] = (best, values + 0.0)
+                found[best.name] = (best, _doubles(values) + 0.0)
         return list(found.values())
+
+
+def _doubles(values: "NDArray[Any]") -> Array:
+    """Return numbers as doubles of the same decimals: 22.3 in single precision is 22.3."""
+    short = values.dtype.kind == "f" and values.dtype.itemsize < 8
+    return (values.astype(str) if short else values).astype(np.float64)
 
 
 def _apart(some: Array, column: MeasuredColumn) -> float:

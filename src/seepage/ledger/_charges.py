@@ -148,9 +148,16 @@ def check_alike(now: Mapping[str, float], earlier: Sequence[Mapping[str, float]]
             )
 
 
+def refuse_names(names: Iterable[str]) -> None:
+    """Refuse attributes called as a ledger calls what it counts of whole people."""
+    for name in {"eta", "trace"}.intersection(names):
+        raise InputError(f"A ledger counts {name!r} of whole people: rename the column of that name.")
+
+
 def check_named(leak: Leakage, promised: Iterable[str], without: Iterable[str]) -> None:
     """Refuse a release that is not about something that was promised, unless somebody says so."""
     names = leak.information.attribute_names
+    refuse_names(names)
     for name in promised:
         if name not in names and name not in without:
             raise InputError(

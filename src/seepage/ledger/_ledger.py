@@ -17,7 +17,7 @@ from seepage.leakage import Leakage
 from seepage.ledger import _certificates, _erasure, _queries
 from seepage.ledger._audit import Fault, audited
 from seepage.ledger._books import Books, ring
-from seepage.ledger._charges import Looks, Units
+from seepage.ledger._charges import Looks, Units, refuse_names
 from seepage.ledger._entry import Entry, Head
 from seepage.ledger._log import path_of
 from seepage.ledger._merging import merged
@@ -415,6 +415,7 @@ def _check_units(units: Mapping[str, str], promised: Iterable[str]) -> None:
 def _checked_limits(error_floor: Mapping[str, float] | None, eta: float | None) -> dict[str, float]:
     """Return the largest sums of squares that keep what is promised."""
     limits: dict[str, float] = {}
+    refuse_names(error_floor or {})
     for name, floor in (error_floor or {}).items():
         if not isinstance(floor, Real) or not 0 < float(floor) < np.inf:
             raise InputError(f"The error floor of {name!r} must be a positive number, not {floor!r}.")

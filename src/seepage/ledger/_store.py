@@ -145,6 +145,8 @@ def _linked(staged: Path, whole: Path) -> bool:
     try:
         os.link(staged, whole)
     except FileExistsError:
+        if not whole.is_file():
+            raise InputError(f"{whole} is no file, and stands in the place of one. Remove it.") from None
         return False
     except OSError as error:
         if error.errno not in _NO_LINKS or not whole.parent.is_dir():

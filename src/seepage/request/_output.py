@@ -335,12 +335,14 @@ def _parsed(text: str) -> tuple[float, int]:
 
 
 def _plain(value: object) -> str:
-    """Return a value of a cell as it is written."""
+    """Return a value of a cell as it is written: a number with as many digits as a double has."""
     text = str(value).strip()
     try:
-        return f"{float(text):.15g}"
+        number = float(text)
     except ValueError:
         return text
+    short = f"{number:.15g}"
+    return short if Decimal(text) in (Decimal(short), Decimal(repr(number))) else text
 
 
 def _another(given: HandedIn, why: str) -> InputError:
