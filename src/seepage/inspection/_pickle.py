@@ -275,21 +275,6 @@ def _made_with_names(machine: _Machine) -> None:
     machine.push(Thing(_kind(what), (arguments, named)))
 
 
-def _instance(machine: _Machine) -> None:
-    module = machine.line()
-    kind = f"{module}.{machine.line()}"
-    machine.push(Thing(kind, tuple(machine.marked())))
-
-
-def _object(machine: _Machine) -> None:
-    found = machine.marked()
-    machine.push(Thing(_kind(found[0] if found else None), tuple(found[1:])))
-
-
-def _extension(form: str) -> _Step:
-    return lambda machine: machine.push(NamedObject(f"extension {machine.number(form)}"))
-
-
 def _stored(machine: _Machine) -> None:
     machine.push(Thing("persistent", machine.pop(1)[0]))
 
@@ -361,10 +346,8 @@ _STEPS: dict[int, _Step] = {
     ord("g"): _get(_key("")),
     ord("h"): _get(_key("B")),
     ord("j"): _get(_key("<I")),
-    ord("i"): _instance,
     # Lists and frozen sets.
     **dict.fromkeys((ord("l"), 0x91), lambda machine: machine.push(machine.marked())),
-    ord("o"): _object,
     ord("p"): _put(_key("")),
     ord("q"): _put(_key("B")),
     ord("r"): _put(_key("<I")),
@@ -378,9 +361,6 @@ _STEPS: dict[int, _Step] = {
     ord("C"): _binary("B"),
     0x80: _skip(1),
     0x81: _made,
-    0x82: _extension("B"),
-    0x83: _extension("<H"),
-    0x84: _extension("<i"),
     **{0x84 + count: _tuple(count) for count in (1, 2, 3)},
     0x88: _fixed(lambda: True),
     0x89: _fixed(lambda: False),

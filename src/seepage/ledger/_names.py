@@ -30,7 +30,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._amounts import size
 from seepage.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ BYTES = 16
 """Of a name: two of 10^9 people share one with a probability of 10^-21."""
 _FEWEST = 16
 _HIDDEN = "what is hidden"
-_MOST_HIDDEN = 2**31 - 1
 # Lengths are rounded up, to so many bytes or to as many of their first bits.
 _STEP = 2**12
 _BITS_OF_LENGTHS = 6
@@ -105,11 +103,6 @@ class Names:
         """
         whole = len(content).to_bytes(8, "little") + content
         whole += bytes(-len(whole) % max(_STEP, 1 << len(whole).bit_length() >> _BITS_OF_LENGTHS))
-        if len(whole) > _MOST_HIDDEN:
-            raise InputError(
-                f"{about} would take more than {size(_MOST_HIDDEN)}, the most that can be hidden at once. Make a "
-                "ledger of more buckets, or let out an output about fewer people."
-            )
         nonce = secrets.token_bytes(12)
         return nonce + _aead(_derived(_HIDDEN, self.key)).encrypt(nonce, whole, about.encode())
 

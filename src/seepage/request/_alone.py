@@ -189,14 +189,10 @@ def looked_at(given: HandedIn | UnreadFile, people: RequestPeople, targets: Targ
         return OutputVerdict(
             given.name, "coefficients", "review", True, reasons=(f"They are not these people's: {reason}",)
         )
-    except UnsupportedError as reason:
-        return OutputVerdict(
-            given.name, "output of a kind that is not measured", "review", False, reasons=(str(reason),)
-        )
-    except InputError as reason:
-        return OutputVerdict(
-            given.name, "output that cannot be read as it is said to be", "review", False, reasons=(str(reason),)
-        )
+    except (UnsupportedError, InputError) as reason:
+        unmeasured = isinstance(reason, UnsupportedError)
+        what = f"output {'of a kind that is not measured' if unmeasured else 'that cannot be read as it is said to be'}"
+        return OutputVerdict(given.name, what, "review", False, reasons=(str(reason),))
 
 
 def _of_single_people(given: HandedIn, singles: Sequence[str], people: RequestPeople) -> OutputVerdict:
