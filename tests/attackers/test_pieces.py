@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage.attackers import Crowd, Formed, Held
@@ -364,48 +366,28 @@ def test_a_treatment_of_six_clusters_is_six_and_not_their_people():
     assert [level.people for level in treated] == [6]
 
 
-@pytest.mark.parametrize("published", [["coefficients"], None])
-def test_units_do_not_matter(published):
-    X, y = squares()
-    factors = {"a": 1e3, "b": 1e-2}
-    one = measured(X, y, published=published)
-    other = measured(X * pd.Series(factors), 7.0 * y, published=published)
-    for name, factor in {**factors, "y": 7.0}.items():
-        assert (other.attributes[name] * factor).to_numpy() == pytest.approx(
-            one.attributes[name].to_numpy(), rel=1e-8, nan_ok=True
-        )
-
-
-def test_where_a_unit_has_its_zero_does_not_matter():
-    # Of coefficients: the standard error of an intercept is about one zero, and another number with another.
-    X, y = squares()
-    one, other = (measured(x, y, published=["coefficients"]) for x in (X, X.assign(a=X["a"] + 5.0, b=X["b"] - 3.0)))
-    for name in ("a", "b", "y"):
-        assert other.attributes[name].to_numpy() == pytest.approx(
-            one.attributes[name].to_numpy(), rel=1e-8, nan_ok=True
-        )
-
-
-@pytest.mark.parametrize("model", ["squares", "logistic"])
-def test_other_parametrizations_of_the_same_model_say_the_same_of_the_label(model):
-    X, y = squares() if model == "squares" else cases_of()
-    estimator = LinearRegression() if model == "squares" else LOGISTIC
+@pytest.mark.parametrize("kind", ["squares", "logistic"])
+def test_units_zeros_scalers_and_parametrizations_do_not_matter(kind):
+    (X, y), model = (squares(), LinearRegression()) if kind == "squares" else (cases_of(), LOGISTIC)
+    factors = pd.Series({"a": 1e3, "b": 1e-2})
     mixed = pd.DataFrame(X.to_numpy() @ [[1.0, 2.0], [0.5, -3.0]] + [4.0, -1.0], columns=["p", "q"])
-    one = measured(X, y, estimator, published=["coefficients"])
-    other = measured(mixed, y, estimator, published=["coefficients"])
-    assert other.attributes["y"].to_numpy() == pytest.approx(one.attributes["y"].to_numpy(), rel=1e-8, nan_ok=True)
-
-
-@pytest.mark.parametrize("model", ["squares", "logistic"])
-def test_a_scaler_in_front_does_not_matter(model):
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    X, y = squares() if model == "squares" else cases_of()
-    estimator = LinearRegression() if model == "squares" else LOGISTIC
-    one = measured(X, y, estimator, published=["coefficients"])
-    other = measured(X, y, make_pipeline(StandardScaler(), estimator), published=["coefficients"])
-    for name in ("a", "b", "y"):
-        assert other.attributes[name].to_numpy() == pytest.approx(
-            one.attributes[name].to_numpy(), rel=1e-8, nan_ok=True
+    # Of coefficients: the standard error of an intercept is about one zero, and another number with another.
+    one, moved, scaled, other = (
+        measured(rows, y, each, published=["coefficients"]).attributes
+        for rows, each in (
+            (X, model),
+            (X * factors + [5.0, -3.0], model),
+            (X, make_pipeline(StandardScaler(), model)),
+            (mixed, model),
         )
+    )
+    same = {"rel": 1e-8, "nan_ok": True}
+    for name in ("a", "b", "y"):
+        assert (moved[name] * factors.get(name, 1.0)).to_numpy() == pytest.approx(one[name].to_numpy(), **same)
+        assert scaled[name].to_numpy() == pytest.approx(one[name].to_numpy(), **same)
+    # Of other features the label is the same.
+    assert other["y"].to_numpy() == pytest.approx(one["y"].to_numpy(), **same)
+    if kind == "squares":
+        whole, large = measured(X, y).attributes, measured(X * factors, 7.0 * y).attributes
+        for name, factor in {**factors, "y": 7.0}.items():
+            assert (large[name] * factor).to_numpy() == pytest.approx(whole[name].to_numpy(), **same)

@@ -48,15 +48,6 @@ def information(model, loss, values, record, directions, *, bound, scale, rate=N
     return np.array(found)
 
 
-def copied(make, model):
-    """A network with the same weights, on which nobody listens."""
-    fresh = make().double()
-    fresh.load_state_dict({k.removeprefix("_module."): v for k, v in model.state_dict().items()})
-    for mine, theirs in zip(fresh.parameters(), model.parameters(), strict=True):
-        mine.requires_grad_(theirs.requires_grad)
-    return fresh.train(model.training)
-
-
 class Watched:
     """Real training with Opacus, each visit compared with finite differences at the weights of its step."""
 

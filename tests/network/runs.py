@@ -25,6 +25,13 @@ def network() -> nn.Module:
     ).double()  # fmt: skip
 
 
+def attached(accountant, model, loader, epochs=1, engine=None, **options):
+    """Make training private, as a script does."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    engine = engine or PrivacyEngine()
+    return accountant.attach(engine, model=model, optimizer=optimizer, data_loader=loader, epochs=epochs, **options)
+
+
 class Run:
     """One training run; `sweeps=None` is Opacus alone."""
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 from differences import Perceptron, Watched
+from opacus import PrivacyEngine
 from opacus.schedulers import ExponentialGradClip, ExponentialNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import seepage
 
@@ -285,29 +286,22 @@ def test_kinks_in_what_comes_before_are_said(name):
     assert any(name in sentence for sentence in run.accountant.leakage().assumptions)
 
 
-def test_an_optimizer_of_a_part_is_refused():
-    model = Perceptron().double()
-    from opacus import PrivacyEngine
-    from torch.utils.data import DataLoader
-
-    accountant = seepage.network.FisherAccountant(model, LOSS, ids=range(COUNT), label="public")
-    with pytest.raises(seepage.errors.UnsupportedError, match=r"does not hold '0\.weight'"):
+@pytest.mark.parametrize(
+    ("of", "trained", "error", "reason"),
+    [
+        (slice(None), 2, seepage.errors.UnsupportedError, r"does not hold '0\.weight'"),
+        (0, slice(None), seepage.errors.InputError, "a part of model="),
+        (2, slice(None), seepage.errors.InputError, "a part of model="),
+    ],
+)
+def test_an_optimizer_or_an_accountant_of_a_part_is_refused(of, trained, error, reason):
+    model = nn.Sequential(*Perceptron())
+    accountant = seepage.network.FisherAccountant(
+        model if of == slice(None) else model[of], LOSS, ids=range(COUNT), label="public"
+    )
+    with pytest.raises(error, match=reason):
         accountant.attach(
-            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model[2].parameters(), lr=0.1),
-            data_loader=DataLoader(DATA, batch_size=6), epochs=1, noise_multiplier=1.0, max_grad_norm=1.0,
-        )  # fmt: skip
-
-
-@pytest.mark.parametrize("part", [0, 2])
-def test_an_accountant_of_a_part_is_refused(part):
-    model = Perceptron().double()
-    from opacus import PrivacyEngine
-    from torch.utils.data import DataLoader
-
-    accountant = seepage.network.FisherAccountant(model[part], LOSS, ids=range(COUNT), label="public")
-    with pytest.raises(seepage.errors.InputError, match="a part of model="):
-        accountant.attach(
-            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model[trained].parameters(), lr=0.1),
             data_loader=DataLoader(DATA, batch_size=6), epochs=1, noise_multiplier=1.0, max_grad_norm=1.0,
         )  # fmt: skip
 
@@ -602,37 +596,24 @@ def moved_tokens(model, values, record):
 
 @pytest.mark.filterwarnings("ignore:The model looks up tokens")
 @pytest.mark.parametrize("frozen", [False, True])
-def test_keyword_calls_and_embeddings(frozen):
+def test_keyword_calls_and_embeddings(frozen, monkeypatch):
     def forward(model, batch):
         return model(input_ids=batch["input_ids"])["logits"], batch["labels"]
 
     run = Watched(lambda: HuggingFace(frozen), Texts(), LOSS, epochs=2,
                   accountant={"forward": forward, "private": {"input_ids": None}})  # fmt: skip
     run.train(stepping(lambda run, b: run.module(**b)["loss"]))
-    holder = {}
-
-    def values(record):
-        return [holder["model"].e(record[0]).detach()]
-
-    def loss(model, given, record):
-        return moved_tokens(model, given, record)
-
     # The oracle needs the table of the step to know where the values are.
     original = differences.information
 
-    def with_table(model, *args, **kwargs):
-        holder["model"] = model
-        return original(model, args[0], [model.e(args[2][0]).detach()], *args[2:], **kwargs)
+    def with_table(model, loss, values, record, *args, **kwargs):
+        return original(model, loss, [model.e(record[0]).detach()], record, *args, **kwargs)
 
-    differences.information = with_table
-    try:
-        run.check(loss, lambda record: [None])
-    finally:
-        differences.information = original
+    monkeypatch.setattr(differences, "information", with_table)
+    run.check(moved_tokens, lambda record: [None])
     sentences = " ".join(run.accountant.leakage().assumptions)
     assert "embedding e (12)" in sentences
     assert "outputs of the embedding" in sentences
-    del values
 
 
 class Table(nn.Module):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from opacus import PrivacyEngine
-from runs import IMAGES, LABELS, OPTIONS, PEOPLE, Run, network
+from runs import IMAGES, LABELS, OPTIONS, PEOPLE, Run, attached, network
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import DataLoader, TensorDataset
@@ -118,10 +118,7 @@ def test_a_generator_of_the_user_s_earns_no_secrecy():
 
     generator = torch.Generator().manual_seed(3)
     loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10, generator=generator)
-    module, optimizer, loader = accountant.attach(
-        PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader,
-        epochs=1, **OPTIONS,
-    )  # fmt: skip
+    module, optimizer, loader = attached(accountant, model, loader, **OPTIONS)
     for x, y in loader:
         optimizer.zero_grad()
         nn.CrossEntropyLoss()(module(x), y).backward()
@@ -180,17 +177,9 @@ def test_the_cost_is_said_at_the_start(capsys):
 def test_a_target_epsilon_chooses_the_noise():
     model = network()
     accountant = seepage.network.FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(PEOPLE), label="public")
-
-    _, optimizer, _ = accountant.attach(
-        PrivacyEngine(accountant="rdp"),
-        model=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10),
-        target_epsilon=5.0,
-        target_delta=1e-5,
-        epochs=1,
-        max_grad_norm=1.0,
-    )
+    loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10)
+    privacy = {"target_epsilon": 5.0, "target_delta": 1e-5, "max_grad_norm": 1.0}
+    _, optimizer, _ = attached(accountant, model, loader, engine=PrivacyEngine(accountant="rdp"), **privacy)
     assert optimizer.noise_multiplier > 0.5
 
 
@@ -283,11 +272,8 @@ def test_ghost_mode_trains_with_the_loss_of_the_accountant():
         torch.manual_seed(1)
         model, loss = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), nn.MSELoss()
         accountant = seepage.network.FisherAccountant(model, loss, ids=range(8), label="public", seed=0)
-        module, optimizer, *criterion, loader = accountant.attach(
-            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), epochs=1,
-            data_loader=DataLoader(data, batch_size=8), noise_multiplier=0.1, max_grad_norm=0.3,
-            grad_sample_mode=mode, poisson_sampling=False,
-        )  # fmt: skip
+        options = {"noise_multiplier": 0.1, "max_grad_norm": 0.3, "poisson_sampling": False, "grad_sample_mode": mode}
+        module, optimizer, *criterion, loader = attached(accountant, model, DataLoader(data, batch_size=8), **options)
         torch.manual_seed(2)
         for x, y in loader:
             optimizer.zero_grad()

@@ -4,7 +4,7 @@ import explicit
 import numpy as np
 import pytest
 import torch
-from opacus import PrivacyEngine
+from runs import attached
 from torch import nn
 from torch.func import functional_call, grad, jacrev
 from torch.nn import functional as F  # noqa: N812
@@ -143,12 +143,9 @@ def test_a_run_adds_up_what_all_records_of_a_person_tell(mode):
     accountant = FisherAccountant(
         model, LOSS, ids=ids, label="public", sweeps=6, groups={str(j): [j] for j in range(3)}, seed=0
     )
-    made = accountant.attach(
-        PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.2),
-        data_loader=DataLoader(TensorDataset(x, y), batch_size=3, shuffle=True), epochs=2, poisson_sampling=False,
-        noise_multiplier=0.8, max_grad_norm=0.5, grad_sample_mode=mode,
-    )  # fmt: skip
-    module, optimizer, *criterion, loader = made
+    loader = DataLoader(TensorDataset(x, y), batch_size=3, shuffle=True)
+    options = {"noise_multiplier": 0.8, "max_grad_norm": 0.5, "poisson_sampling": False, "grad_sample_mode": mode}
+    module, optimizer, *criterion, loader = attached(accountant, model, loader, epochs=2, **options)
     people = list(dict.fromkeys(ids))
     expected, together = dict.fromkeys(people, 0.0), 0
     for _ in range(2):

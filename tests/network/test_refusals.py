@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 from opacus import PrivacyEngine
-from runs import IMAGES, LABELS, PEOPLE, Run, network
+from runs import IMAGES, LABELS, PEOPLE, Run, attached, network
 from torch import nn
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler
 
@@ -185,14 +185,7 @@ def test_ways_of_training(options, reason):
     model = network()
     accountant = FisherAccountant(model, LOSS, ids=range(PEOPLE), label="public")
     with pytest.raises((seepage.errors.InputError, seepage.errors.UnsupportedError), match=reason):
-        accountant.attach(
-            PrivacyEngine(),
-            model=model,
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            data_loader=DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10),
-            epochs=1,
-            **options,
-        )
+        attached(accountant, model, DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10), **options)
 
 
 def test_another_network_or_another_data_set():
@@ -201,15 +194,7 @@ def test_another_network_or_another_data_set():
     loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10)
     for given, reason in ((model, "40 examples, but ids names 5"), (network(), "another network")):
         with pytest.raises(seepage.errors.InputError, match=reason):
-            accountant.attach(
-                PrivacyEngine(),
-                model=given,
-                optimizer=torch.optim.SGD(given.parameters(), lr=0.1),
-                data_loader=loader,
-                epochs=1,
-                noise_multiplier=1.0,
-                max_grad_norm=1.0,
-            )
+            attached(accountant, given, loader, noise_multiplier=1.0, max_grad_norm=1.0)
 
 
 def test_attaching_twice():
@@ -373,15 +358,9 @@ def test_a_sampler_that_draws_a_record_twice(sampling, reason):
     model, data = nn.Linear(4, 2), TensorDataset(X, Y)
     accountant = FisherAccountant(model, LOSS, **THREE)
 
-    def draw():
-        *_, loader = accountant.attach(
-            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), epochs=1,
-            data_loader=DataLoader(data, **sampling), noise_multiplier=1.0, max_grad_norm=1.0, poisson_sampling=False,
-        )  # fmt: skip
-        return list(loader)
-
+    options = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "poisson_sampling": False}
     with pytest.raises(seepage.errors.UnsupportedError, match=reason):
-        draw()
+        list(attached(accountant, model, DataLoader(data, **sampling), **options)[-1])
 
 
 @pytest.mark.parametrize("spectrum", [0, 2])

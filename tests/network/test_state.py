@@ -8,7 +8,7 @@ import socket
 import numpy as np
 import pytest
 import torch
-from runs import IMAGES, LABELS, PEOPLE, Run, network
+from runs import IMAGES, LABELS, PEOPLE, Run, attached, network
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -90,7 +90,6 @@ def _rank(rank, port, queue):
     import warnings
 
     import torch.distributed as dist
-    from opacus import PrivacyEngine
     from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -106,15 +105,7 @@ def _rank(rank, port, queue):
         )
         torch.manual_seed(rank)
         loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=20)
-        module, optimizer, loader = accountant.attach(
-            PrivacyEngine(),
-            model=model,
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
-            data_loader=loader,
-            epochs=4,
-            noise_multiplier=0.8,
-            max_grad_norm=0.5,
-        )
+        module, optimizer, loader = attached(accountant, model, loader, 4, noise_multiplier=0.8, max_grad_norm=0.5)
         for _ in range(4):
             for x, y in loader:
                 optimizer.zero_grad()
