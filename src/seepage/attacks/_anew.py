@@ -19,25 +19,25 @@ from sklearn.linear_model import (
 
 from seepage._tables import Array, Column
 from seepage.errors import UnansweredError
-from seepage.linear.information import LinearInformation, Scales
+from seepage.linear.information import PublishedParameters
 
 
 @dataclass(eq=False)
 class Anew:
     """The data of a measurement, and a solver that comes to the minimizer's last digits."""
 
-    information: LinearInformation
+    outputs: PublishedParameters
     features: Array = field(init=False)
     labels: Column = field(init=False)
     weights: Array | None = field(init=False)
     estimator: BaseEstimator = field(init=False)
 
     def __post_init__(self) -> None:
-        rows = self.information.rows
+        rows = self.outputs.rows
         parts = [rows.read(span).features for span in rows.spans()]
         self.features = np.vstack([part if isinstance(part, np.ndarray) else part.toarray() for part in parts])
         self.labels, self.weights = rows.column(None), rows.weights
-        self.estimator = _precise(self.information.estimator)
+        self.estimator = _precise(self.outputs.estimator)
 
     def whole(self) -> Array:
         """Return the parameters fitted on all records."""
@@ -50,31 +50,22 @@ class Anew:
             labels = labels.copy() if labels.dtype.kind != "i" else labels.astype(np.result_type(labels, type(value)))
             labels[person] = value
         else:
-            changed = self.information.rows.altered(slice(person, person + 1), attribute, value).features
+            changed = self.outputs.rows.altered(slice(person, person + 1), attribute, value).features
             features = features.copy()
             features[person] = changed[0] if isinstance(changed, np.ndarray) else changed.toarray()[0]
-            if self.information.geometry.scales is not None:
-                return self._through_scaler(self.information.geometry.scales, features)
+            if self.outputs.is_rescaled:
+                return self._through_scaler(features)
         return self._fitted(self.estimator, features, labels, self.weights)
 
-    def _through_scaler(self, scales: Scales, features: Array) -> Array:
+    def _through_scaler(self, features: Array) -> Array:
         """Return the parameters fitted behind a scaler that is fitted anew, in the units of the old one."""
-        shrunk, lean = np.ones(features.shape[1]), np.zeros(features.shape[1])
-        for f in np.flatnonzero(scales.share):
-            weights = self.weights if scales.weighted[f] else None
-            factor, shift = scales.factor[f], scales.shift[f]
-            column = (features[:, f] - shift) / factor
-            mean = np.average(column, weights=weights)
-            deviation = np.sqrt(np.average((column - mean) ** 2, weights=weights)) if scales.deviates[f] else 1.0
-            middle = mean if scales.centered[f] else 0.0
-            features[:, f] = factor * (column - middle) / deviation + shift
-            shrunk[f], lean[f] = 1 / deviation, shift - (factor * middle + shift) / deviation
+        features, factors, shares = self.outputs.rescaled(features, self.weights)
         found = self._fitted(self.estimator, features, self.labels, self.weights)
         intercept = self.estimator.fit_intercept
         theta = found.reshape(-1, features.shape[1] + intercept)
         if intercept:
-            theta[:, -1] += theta[:, :-1] @ lean
-        theta[:, : features.shape[1]] *= shrunk
+            theta[:, -1] += theta[:, :-1] @ shares
+        theta[:, : features.shape[1]] *= factors
         return theta.ravel()
 
     def without(self, person: int) -> Array:

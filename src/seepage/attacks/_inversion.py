@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._python import Self
 from seepage._tables import Array, Column, Frame, comparable
-from seepage.attacks._release import attackable, check_fitted, chunks, drawn_noise, from_noise_units, observed
+from seepage.attacks._release import attackable, check_fitted, chunks, drawn_noise, observed
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import Progress
 from seepage.leakage import Leakage
@@ -76,16 +76,16 @@ class AttributeInversion:
         leak : Leakage
             The measurement of the model under attack.
         """
-        information = attackable(leak, shaped=True)
+        outputs, information = attackable(leak, shaped=True), leak.information
         if self.attribute not in information.attribute_names:
             raise InputError(
                 f"There is no private attribute {self.attribute!r}. There are {list(information.attribute_names)}."
             )
-        self._label = information.is_label(self.attribute)
+        self._label = self.attribute in information.outcome
         self._name = None if self._label else self.attribute
-        column = information.rows.column(self._name)
+        column = outputs.rows.column(self._name)
         self.nominal_ = self.attribute in information.categorical or self.candidates is not None
-        if not self.nominal_ and information.geometry.minimizer.active is not None:
+        if not self.nominal_ and outputs.selects:
             raise UnansweredError(
                 f"Refits with other values of {self.attribute!r} have kinks, because of the L1 penalty, and this "
                 "attack on a number draws a smooth curve through a few of them. Name the values in question: "
@@ -118,10 +118,10 @@ class AttributeInversion:
 
     def _refits(self) -> Array:
         """Return where the minimizer is for each person and candidate, relative to the true one, in noise units."""
-        information = attackable(self.leak_, shaped=True)
-        people, values = np.arange(information.count)[:, None], self.values_.tolist()
+        outputs = attackable(self.leak_, shaped=True)
+        people, values = np.arange(outputs.rows.count)[:, None], self.values_.tolist()
         with Progress(self.progress).of("refitting", people.size * len(values), called="records") as watch:
-            refit, seen = information.refit, information.geometry.in_noise_units
+            refit, seen = outputs.refit, outputs.in_noise_units
             exchanges = (refit.exchange(people, self._name, value) for value in values)
             moves = np.stack([seen(refit.moves(each, watch)) for each in exchanges], axis=1)
         missing = int(np.isnan(moves).any(axis=(1, 2)).sum())
@@ -141,10 +141,10 @@ class AttributeInversion:
             What was published.
         """
         check_fitted(self)
-        information = attackable(self.leak_, shaped=True)
-        theta = observed(information, publication)
-        move = theta - information.geometry.parameters.T.reshape(1, -1)
-        shared = np.broadcast_to(move, (information.count, 1, move.shape[1]))
+        outputs = attackable(self.leak_, shaped=True)
+        theta = observed(outputs, publication)
+        move = theta - outputs.values
+        shared = np.broadcast_to(move, (outputs.rows.count, 1, move.shape[1]))
         return np.concatenate([self._guess(shared[at], at)[:, 0] for at in self._people(1)])
 
     def evaluate(self, *, trials: int = 100, seed: int = 0) -> Frame:
@@ -177,11 +177,11 @@ class AttributeInversion:
 
     def draws(self, *, trials: int, seed: int):  # type: ignore[no-untyped-def]
         """Yield slices of people with their guesses (people, trials) and the noise (people, trials, parameters)."""
-        information = attackable(self.leak_, shaped=True)
+        outputs = attackable(self.leak_, shaped=True)
         random = np.random.default_rng(seed)
-        with Progress(self.progress).of("attacking", information.count, called="people") as watch:
+        with Progress(self.progress).of("attacking", outputs.rows.count, called="people") as watch:
             for at in self._people(trials):
-                noise = drawn_noise(information, random, (at.stop - at.start, trials))
+                noise = drawn_noise(outputs, random, at.stop - at.start, trials)
                 yield at, self._guess(noise, at), noise
                 watch(at.stop - at.start)
 
@@ -194,19 +194,19 @@ class AttributeInversion:
         value = np.asarray(self.truth_[at], dtype=np.float64)
         place = (value + step[at] - self._middle) / self._half
         moved = np.einsum("nd,ndp->np", chebyshev.chebvander(place, _NODES - 1), self._curve[at])
-        back = from_noise_units(attackable(self.leak_, shaped=True), moved)
+        back = attackable(self.leak_, shaped=True).from_noise_units(moved)
         return np.asarray(self._guess(noise + back[:, None, :], at))
 
     def _people(self, trials: int) -> Iterator[slice]:
-        information = attackable(self.leak_, shaped=True)
-        return chunks(information.count, trials * (information.geometry.hessian_inverse.shape[0] + len(self.values_)))
+        outputs = attackable(self.leak_, shaped=True)
+        return chunks(outputs.rows.count, trials * (len(outputs.values) + len(self.values_)))
 
     def _guess(self, noise: Array, at: slice) -> Column:
         """Return guesses for releases that are off the exact minimizer by `noise`, shape (people, trials)."""
         if self.kind == "black-box":
             return self._by_prediction(noise, at)
-        information = attackable(self.leak_, shaped=True)
-        seen = information.geometry.in_noise_units(noise)
+        outputs = attackable(self.leak_, shaped=True)
+        seen = outputs.in_noise_units(noise)
         moves = self._moves[at]
         # |seen - move|^2 without the term that all candidates share.
         cost = (moves**2).sum(axis=2)[:, None, :] - 2 * seen @ moves.transpose(0, 2, 1)
@@ -229,15 +229,14 @@ class AttributeInversion:
 
     def _by_prediction(self, noise: Array, at: slice) -> Column:
         """Return the candidate under which the label is likeliest, given the published model's prediction."""
-        information = attackable(self.leak_, shaped=True)
-        geometry = information.geometry
-        if not isinstance(geometry.loss, Squared | Logistic) or geometry.outputs > 1:
+        outputs = attackable(self.leak_, shaped=True)
+        if not isinstance(outputs.loss, Squared | Logistic) or outputs.loss.outputs > 1:
             raise InputError("The black-box attack is written for squared and logistic loss with one output.")
-        theta = geometry.parameters[:, 0] + noise
+        theta = outputs.values + noise
         log_prior = self._log_prior()
         score = np.empty((*noise.shape[:2], len(self.values_)))
         for j, value in enumerate(self.values_.tolist()):
-            batch = information.rows.altered(at, self._name, value)
+            batch = outputs.rows.altered(at, self._name, value)
             margins = np.einsum("np,ntp->nt", batch.augmented(), theta)
             if batch.offset is not None:
                 margins += batch.offset[:, None]
@@ -245,20 +244,20 @@ class AttributeInversion:
         return np.asarray(self.values_[score.argmax(axis=2)])
 
     def _surprise(self, batch: Batch, margins: Array) -> Array:
-        information = attackable(self.leak_, shaped=True)
-        loss, y = information.geometry.loss, batch.labels
+        outputs = attackable(self.leak_, shaped=True)
+        loss, y = outputs.loss, batch.labels
         assert isinstance(loss, Squared | Logistic)
         each = np.asarray(loss.formula(margins, y))
         return each / self._residual_variance() if isinstance(loss, Squared) else each
 
     def _residual_variance(self) -> float:
         if not hasattr(self, "_variance"):
-            information = attackable(self.leak_, shaped=True)
+            outputs = attackable(self.leak_, shaped=True)
             squares = 0.0
-            for span in information.rows.spans():
-                batch = information.rows.read(span)
-                squares += float(((batch.margins(information.geometry.parameters) - batch.labels) ** 2).sum())
-            self._variance = squares / information.count
+            for span in outputs.rows.spans():
+                batch = outputs.rows.read(span)
+                squares += float(((outputs.margins(batch) - batch.labels) ** 2).sum())
+            self._variance = squares / outputs.rows.count
         return self._variance
 
     def _truth_index(self) -> NDArray[np.intp]:

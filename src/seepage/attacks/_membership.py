@@ -35,9 +35,9 @@ class MembershipScore:
 
     def fit(self, leak: Leakage) -> Self:
         """Learn what the attacker knows: the model, everyone's record or those of some, and the noise."""
-        information = attackable(leak)
-        check_still(information)
-        self._moves = information.geometry.in_noise_units(information.refit.without(np.arange(information.count)))
+        outputs = attackable(leak)
+        check_still(leak)
+        self._moves = outputs.in_noise_units(outputs.refit.without(np.arange(outputs.rows.count)))
         missing = int(np.isnan(self._moves).any(axis=1).sum())
         if missing:
             raise UnansweredError(
@@ -51,9 +51,9 @@ class MembershipScore:
     def guess(self, publication: object) -> Array:
         """Return each person's score from one publication: positive speaks for membership."""
         check_fitted(self)
-        information = attackable(self.leak_)
-        move = observed(information, publication) - information.geometry.parameters.T.reshape(1, -1)
-        return np.asarray(self._score(information.geometry.in_noise_units(move))[0])
+        outputs = attackable(self.leak_)
+        move = observed(outputs, publication) - outputs.values
+        return np.asarray(self._score(outputs.in_noise_units(move))[0])
 
     def _score(self, seen: Array) -> Array:
         """Return (|seen - move|^2 - |seen|^2) / 2, shape (trials, people)."""

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 
 from seepage._python import Self
 from seepage._tables import Array, Frame
-from seepage.attacks._release import attackable, check_fitted, check_still, checked_people, noise_scale, observed
+from seepage.attacks._release import attackable, check_fitted, check_still, checked_people, drawn_noise, observed
 from seepage.errors import UnansweredError
 from seepage.execution.storage import Progress
 from seepage.leakage import Leakage
-from seepage.linear.information import LinearInformation
+from seepage.linear.information import PublishedParameters
 from seepage.linear.objective import Logistic, Squared
 
 # Where m s(-m) is largest for m > 0: there the two roots of the logistic equation meet.
@@ -57,37 +57,37 @@ class Reconstruction:
 
     def fit(self, leak: Leakage) -> Self:
         """Learn what the attacker knows: the model, everyone else's record, and the noise."""
-        information = attackable(leak)
-        if not isinstance(information.geometry.loss, Squared | Logistic) or information.geometry.outputs > 1:
+        outputs = attackable(leak)
+        if not isinstance(outputs.loss, Squared | Logistic) or outputs.loss.outputs > 1:
             raise UnansweredError("Reconstruction is written for squared and logistic loss with one output.")
-        if information.geometry.minimizer.active is not None:
+        if outputs.selects:
             raise UnansweredError(
                 "Reconstruction solves the gradient for a record, and with an L1 penalty that is known on the active "
                 "set alone. AttributeInversion and MembershipScore attack such a model."
             )
-        if information.rows.offset is not None:
+        if outputs.rows.offset is not None:
             raise UnansweredError(
                 "Reconstruction solves for a record whose margin is its own, and here an offset is added to it. "
                 "AttributeInversion and MembershipScore attack such a model."
             )
-        check_still(information)
-        self.rows_ = checked_people(self.people, information.count)
-        parts = [information.rows.read(slice(int(row), int(row) + 1)) for row in self.rows_]
+        check_still(leak)
+        self.rows_ = checked_people(self.people, outputs.rows.count)
+        parts = [outputs.rows.read(slice(int(row), int(row) + 1)) for row in self.rows_]
         self._own = np.vstack([part.augmented() for part in parts])
         self._labels = np.concatenate([part.labels[:, 0] for part in parts])
         self._weights = np.array([1.0 if part.weights is None else part.weights[0] for part in parts])
-        self._typical, self._mean = self._typical_record(information)
+        self._typical, self._mean = self._typical_record(outputs)
         self.leak_ = leak
         return self
 
-    def _typical_record(self, information: LinearInformation) -> tuple[float, Array]:
+    def _typical_record(self, outputs: PublishedParameters) -> tuple[float, Array]:
         """Return the mean logarithm of a record's norm, and the mean record: what the attacker expects of one more."""
         size, mean = 0.0, np.zeros(self._own.shape[1])
-        for span in information.rows.spans():
-            records = information.rows.read(span).augmented()
+        for span in outputs.rows.spans():
+            records = outputs.rows.read(span).augmented()
             size += float(np.log(np.maximum(np.linalg.norm(records, axis=1), 1e-300)).sum())
             mean += records.sum(axis=0)
-        return size / information.count, mean / max(float(np.linalg.norm(mean)), 1e-300)
+        return size / outputs.rows.count, mean / max(float(np.linalg.norm(mean)), 1e-300)
 
     def exact(self) -> object:
         """Return the exact minimizer, as if it had been published without noise: to test the attack itself."""
@@ -96,21 +96,21 @@ class Reconstruction:
     def guess(self, publication: object) -> Array:
         """Return the features of each attacked person from one publication, shape (people, features)."""
         check_fitted(self)
-        information = attackable(self.leak_)
-        theta = publication.theta if isinstance(publication, _Exact) else observed(information, publication)
+        outputs = attackable(self.leak_)
+        theta = publication.theta if isinstance(publication, _Exact) else observed(outputs, publication)
         return np.asarray(self._guess(theta)[0])
 
     def draws(self, *, trials: int, seed: int) -> Iterator[tuple[Array, Array]]:
         """Yield guesses (trials, people, features) and the noise (trials, parameters), some trials at a time."""
         check_fitted(self)
-        information = attackable(self.leak_)
+        outputs = attackable(self.leak_)
         random = np.random.default_rng(seed)
-        start = information.geometry.parameters[:, 0]
+        start = outputs.values
         step = max(2**24 // (len(self.rows_) * len(start)), 1)
         step = min(step, 512)
         with Progress(self.progress).of("attacking", trials, called="releases") as watch:
             for first in range(0, trials, step):
-                noise = noise_scale(information) * random.standard_normal((min(step, trials - first), len(start)))
+                noise = drawn_noise(outputs, random, min(step, trials - first))
                 yield self._guess(start + noise), noise
                 watch(len(noise))
 
@@ -146,42 +146,42 @@ class Reconstruction:
         trials, seed : int
             Of the draws; the same noise is put on both.
         """
-        information = attackable(self.leak_)
-        start = information.geometry.parameters[:, 0]
+        outputs = attackable(self.leak_)
+        start = outputs.values
         size = np.linalg.norm(self.truth, axis=1)
         steps = np.minimum(steps, 0.1 * size)
         mean, error = np.empty(len(along)), np.empty(len(along))
         random = np.random.default_rng(seed)
         for k, row in enumerate(self.rows_):
-            noise = noise_scale(information) * random.standard_normal((trials, len(start)))
-            before = information.rows.read(slice(int(row), int(row) + 1))
+            noise = drawn_noise(outputs, random, trials)
+            before = outputs.rows.read(slice(int(row), int(row) + 1))
             found = []
             for sign in (1.0, -1.0):
                 after = replace(before, features=self.truth[[k]] + sign * steps[k] * along[k])
-                theta = start + information.refit.replaced(before, after) + noise
+                theta = start + outputs.refit.replaced(before, after) + noise
                 found.append(self._guess(theta, slice(k, k + 1))[:, 0] @ along[k])
             slope = (found[0] - found[1]) / (2 * steps[k])
             mean[k], error[k] = slope.mean(), slope.std() / np.sqrt(trials)
         return mean, error
 
     @staticmethod
-    def _has_intercept(information: LinearInformation) -> bool:
-        return information.rows.read(slice(0, 1)).intercept
+    def _has_intercept(outputs: PublishedParameters) -> bool:
+        return outputs.rows.read(slice(0, 1)).intercept
 
     def _guess(self, theta: Array, people: slice = slice(None)) -> Array:
         """Return the reconstruction at each of many published parameters, shape (trials, people, features)."""
         records, known, weights = self._own[people], self._labels[people], self._weights[people]
-        information = attackable(self.leak_)
-        loss = information.geometry.loss
+        outputs = attackable(self.leak_)
+        loss = outputs.loss
         assert isinstance(loss, Squared | Logistic)
         own = theta @ records.T
         # The part of the gradient that is this record's: what all records leave, less what the record itself adds.
-        whole = information.refit.gradient(theta)
+        whole = outputs.refit.gradient(theta)
         share = (loss.slope(own, known) * weights)[:, :, None] * records - whole[:, None, :]
-        if self._has_intercept(information):
+        if self._has_intercept(outputs):
             return np.asarray(share[:, :, :-1] / share[:, :, -1:])
         product = np.einsum("tp,tkp->tk", theta, share) / weights
-        labels = [known] if self.label_known else self._possible_labels(information, len(known))
+        labels = [known] if self.label_known else self._possible_labels(outputs, len(known))
         best, record = np.full(product.shape, np.inf), np.zeros_like(share)
         for label in labels:
             for root in _roots(loss, product, label):
@@ -196,10 +196,8 @@ class Reconstruction:
                 record = np.where(better[:, :, None], candidate, record)
         return np.asarray(record)
 
-    def _possible_labels(self, information: LinearInformation, count: int) -> list[Array]:
-        codes = np.unique(
-            np.concatenate([information.rows.read(span).labels[:, 0] for span in information.rows.spans()])
-        )
+    def _possible_labels(self, outputs: PublishedParameters, count: int) -> list[Array]:
+        codes = np.unique(np.concatenate([outputs.rows.read(span).labels[:, 0] for span in outputs.rows.spans()]))
         if len(codes) > 10:
             raise UnansweredError("An unknown label can be tried only where there are few; this one is a number.")
         return [np.full(count, code) for code in codes]
@@ -207,11 +205,11 @@ class Reconstruction:
 
 @dataclass(frozen=True, eq=False)
 class _Exact:
-    information: LinearInformation
+    outputs: PublishedParameters
 
     @property
     def theta(self) -> Array:
-        return self.information.geometry.parameters.T.reshape(1, -1)
+        return self.outputs.values[None]
 
 
 def _roots(loss: Squared | Logistic, product: Array, label: Array) -> list[Array]:

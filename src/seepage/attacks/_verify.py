@@ -13,11 +13,10 @@ from seepage.attacks._anew import Anew
 from seepage.attacks._inversion import AttributeInversion
 from seepage.attacks._membership import MembershipScore
 from seepage.attacks._reconstruction import Reconstruction
-from seepage.attacks._release import attackable, checked_people, noise_scale
+from seepage.attacks._release import attackable, checked_people
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import Progress
 from seepage.leakage import Leakage
-from seepage.linear.information import LinearInformation
 from seepage.meaning import success_rate
 
 if TYPE_CHECKING:
@@ -145,8 +144,7 @@ def verify(
 
 def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
     """Hold the guesses of a number against 1/eta."""
-    information = attackable(attack.leak_, shaped=True)
-    eta = information.attributes()[attack.attribute]
+    eta = attack.leak_.information.attributes()[attack.attribute]
     step = attack.step(eta)
     parts = []
     for at, guesses, noise in attack.draws(trials=trials, seed=seed):
@@ -157,26 +155,23 @@ def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification
         parts.append((*_mean_and_error(errors**2), errors.mean(axis=1), _variance(errors), *_mean_and_error(slopes)))
     mse, error, bias, variance, slope, slope_error = (np.concatenate(part) for part in zip(*parts, strict=True))
     test = ErrorTest(trials, bias, variance, slope, slope_error, eta)
-    return _of_errors(information.people.frame, mse, error, 1 / eta**2, test, "root mean square error")
+    return _of_errors(attack.leak_.people.frame, mse, error, 1 / eta**2, test, "root mean square error")
 
 
 def _reconstruction(attack: Reconstruction, trials: int, seed: int) -> Verification:
     """Hold reconstructed records against 1/dFIL^2, and their part along the record itself against its own floor."""
-    information = attackable(attack.leak_)
-    geometry, rows, truth = information.geometry, attack.rows_, attack.truth
-    features = truth.shape[1]
-    reading = geometry.reading[:features]
-    if reading.shape != (features, features) or abs(reading - np.eye(features)).max() > 0:
+    outputs, rows, truth = attackable(attack.leak_), attack.rows_, attack.truth
+    if not outputs.takes_columns:
         raise InputError(
             "Reconstruction is verified where every feature is a private attribute: measure without a pipeline."
         )
     along = truth / np.linalg.norm(truth, axis=1, keepdims=True)
-    every, whole = np.empty(len(rows)), np.empty(len(rows))
-    for k, row in enumerate(rows):
-        batch = information.rows.read(slice(int(row), int(row) + 1))
-        jacobian = np.vstack([geometry.jacobian(batch, j) for j in range(features)])
-        seen = geometry.in_noise_units(jacobian)
-        every[k], whole[k] = np.mean((seen**2).sum(axis=1)), ((along[k] @ seen) ** 2).sum()
+    jacobians = attack.leak_.information.jacobians(rows)
+    assert jacobians is not None
+    # The label, if it is private, is the last value.
+    moved = jacobians.moved[:, :, : truth.shape[1]]
+    every = (moved**2).sum(axis=1).mean(axis=1)
+    whole = (np.einsum("kmf,kf->km", moved, along) ** 2).sum(axis=1)
     losses, component = [], []
     for guesses, _ in attack.draws(trials=trials, seed=seed):
         errors = guesses - truth
@@ -187,7 +182,7 @@ def _reconstruction(attack: Reconstruction, trials: int, seed: int) -> Verificat
     eta = np.sqrt(whole)
     slope, slope_error = attack.slopes(along, 0.5 / eta, trials=min(trials, 200), seed=seed)
     test = ErrorTest(trials, parts.mean(axis=1), _variance(parts), slope, slope_error, eta)
-    make = information.people.take(rows).frame
+    make = attack.leak_.people.take(rows).frame
     return _of_errors(make, mse, error, 1 / every, test, "mean squared error", root=False)
 
 
@@ -291,27 +286,27 @@ def _verdict(count: int, below: int, unexplained: int) -> str:
 
 def _categories(attack: AttributeInversion, trials: int, seed: int, people: ArrayLike | None) -> Verification:
     """Hold the test between the true value and the one farthest from it against its best success rate."""
-    information = attackable(attack.leak_)
+    information = attack.leak_.information
     values = tuple(attack.values_.tolist())
     # What is verified are the measurement's distances, and the attack's own, which guesses are made with.
     found = information.distances(attack.attribute, values)
     exact = np.ones(attack.distances.shape, dtype=bool) if found.exact is None else found.exact
     distance = np.where(exact, np.minimum(found.distance, attack.distances), attack.distances)
     farthest = distance.argmax(axis=1)
-    name = None if information.is_label(attack.attribute) else attack.attribute
+    name = None if attack.attribute in information.outcome else attack.attribute
 
     def other(anew: Anew, person: int) -> Array:
         return anew.with_value(person, name, values[farthest[person]])
 
-    return _told_apart(information, other, distance.max(axis=1), trials, seed, people)
+    return _told_apart(attack.leak_, other, distance.max(axis=1), trials, seed, people)
 
 
 def _membership(attack: MembershipScore, trials: int, seed: int, people: ArrayLike | None) -> Verification:
-    return _told_apart(attackable(attack.leak_), Anew.without, attack.distance_, trials, seed, people)
+    return _told_apart(attack.leak_, Anew.without, attack.distance_, trials, seed, people)
 
 
 def _told_apart(
-    information: LinearInformation,
+    leak: Leakage,
     other: Callable[[Anew, int], Array],
     distance: Array,
     trials: int,
@@ -319,19 +314,21 @@ def _told_apart(
     people: ArrayLike | None,
 ) -> Verification:
     """Count how often releases of the model and of each person's other one are told apart, both fitted from scratch."""
-    rows = np.arange(information.count) if people is None else checked_people(people, information.count)
-    anew, scale = Anew(information), noise_scale(information)
+    outputs = attackable(leak)
+    rows = np.arange(outputs.rows.count) if people is None else checked_people(people, outputs.rows.count)
+    assert outputs.noise.scale is not None
+    anew = Anew(outputs)
     whole, random = anew.whole(), np.random.default_rng(seed)
     right = np.zeros(len(rows), dtype=np.int64)
     with Progress(None).of("fitting anew", len(rows), called="people") as watch:
         for k, person in enumerate(rows.tolist()):
             models = whole, _other(other, anew, person, whole.shape)
             for own, rival in (models, models[::-1]):
-                release = own + scale * random.standard_normal((trials, len(own)))
+                release = own + outputs.noise.scale * random.standard_normal((trials, len(own)))
                 # Gaussian noise of one scale: the likelier model is the nearer one.
                 right[k] += int((((release - own) ** 2).sum(axis=1) < ((release - rival) ** 2).sum(axis=1)).sum())
             watch(1)
-    who = information.people if people is None else information.people.take(rows)
+    who = leak.people if people is None else leak.people.take(rows)
     return _of_rates(who.frame, right, success_rate(distance[rows]), 2 * trials)
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from seepage.errors import InputError, PolicyError, SeepageError, UnansweredErro
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import learns, single_steps, split
-from seepage.linear.information import ExactInformation, LinearInformation, Noised, Stacked
+from seepage.linear.information import ExactInformation, Noised, PublishedParameters
 from seepage.meaning import Target
 from seepage.release._policy import Policy
 from seepage.release._program import best_shape
@@ -35,13 +36,8 @@ FIXED = (1.0, 0.5)
 # For experiments all of these are tried.
 _SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _BALANCES = (1.0, 0.5, 0.0, -0.5)
-# Where a pass over the rows takes long, fewer are.
-_FEW = ((0.03, 1.0), (0.1, 0.0), (1.0, 0.5))
-_USUAL_WORK = 2e8
 # The moves of the people who are seen best, of whom the bound on every shape is made.
 _MOST_MOVES = 400
-# How many people, of each attribute, are asked first about a rule.
-_OF_EACH = 4
 # Fewer have no halves of which one could serve the other.
 _FEWEST_PUBLIC = 4
 # Of more, the bound is made without Newton's steps, which would take longer than everything else.
@@ -68,20 +64,8 @@ def shaped_noise(leak: Leakage, policy: Policy, shape: Wanted, *, exact: bool) -
     information = cast(Noised, leak.information)
     if information.unshaped is not None:
         return _given(information, policy, shape, information.unshaped, exact=exact)
-    # Without what shapes tell, which takes longer to find out, none costs more than with it.
-    hopes = []
-    for noise in _candidates(cast(ExactInformation, information), policy, shape, exact=exact):
-        measured = _with(information, noise)
-        hopes.append((_met(measured, policy, exact=exact, alone=True).cost, measured))
-    best: _Met | None = None
-    people = np.empty(0, dtype=np.intp)
-    for hope, measured in sorted(hopes, key=lambda each: each[0]):
-        if best is not None and max(hope, _at_least(measured, policy, people)) >= best.cost:
-            continue
-        met = _met(measured, policy, exact=exact)
-        people = np.union1d(people, _most_exposed(measured, policy))
-        best = met if best is None or met.cost < best.cost else best
-    assert best is not None
+    candidates = _candidates(cast(ExactInformation, information), policy, shape, exact=exact)
+    best = min((_met(_with(information, noise), policy, exact=exact) for noise in candidates), key=lambda met: met.cost)
     if best.never:
         raise PolicyError("\n".join([*(each.sentence() for each in best.never), best.never[0].missing(inf)]), inf)
     return replace(best.noise, gap=_gap(best, policy))
@@ -182,10 +166,7 @@ def rules(information: ExactInformation, policy: Policy, *, every: bool) -> Iter
         share, balance = FIXED
         yield Balanced(scale=1.0, floors=floors, share=share, balance=balance)
         return
-    p = len(information.penalty)
-    large = information.held is None
-    large |= float(information.count) * p * max(p, len(information.attribute_names)) > _USUAL_WORK
-    for share, balance in _FEW if large else [(share, balance) for share in _SHARES for balance in _BALANCES]:
+    for share, balance in product(_SHARES, _BALANCES):
         yield Balanced(scale=1.0, floors=floors, share=share, balance=balance)
 
 
@@ -197,13 +178,11 @@ def _floors(information: ExactInformation, policy: Policy) -> dict[str, float]:
     return {
         name: floor
         for name, floor in found.items()
-        if not information.is_label(name)
-        and name in information.attribute_names
-        and len(information.geometry.blocks[information.attribute_names.index(name)])
+        if not information.is_label(name) and name in information.attribute_names and information.reaches(name)
     }
 
 
-def _met(measured: Noised, policy: Policy, *, exact: bool, alone: bool = False) -> _Met:
+def _met(measured: Noised, policy: Policy, *, exact: bool) -> _Met:
     """Return a noise at the smallest scale that meets a policy, or on the next step of the grid.
 
     Parameters
@@ -214,10 +193,8 @@ def _met(measured: Noised, policy: Policy, *, exact: bool, alone: bool = False) 
         What is asked for.
     exact : bool
         Whether to leave the scale as it is.
-    alone : bool, default=False
-        Whether to leave out what the shape of the noise tells.
     """
-    factors = policy.factors(Leakage(measured.hoped if alone else measured))
+    factors = policy.factors(Leakage(measured))
     never = tuple(target for target, factor in factors.items() if factor == inf)
     factor = max(factors.values())
     if factor == 0:
@@ -230,35 +207,6 @@ def _met(measured: Noised, policy: Policy, *, exact: bool, alone: bool = False) 
     return _Met(measured, factor, never, wanted)
 
 
-def _most_exposed(measured: Noised, policy: Policy) -> NDArray[np.intp]:
-    """Return a few people about whom the shape of a noise tells most, and of whom others are likely to tell most."""
-    held = measured.held
-    if held is None or held.geometry.shape is None or held.owners is not None:
-        return np.empty(0, dtype=np.intp)
-    each = [np.argsort(-held.column_at("attributes", name, inf))[:_OF_EACH] for name in policy.error_floor]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *each]))
-
-
-def _at_least(measured: Noised, policy: Policy, people: NDArray[np.intp]) -> float:
-    """Return what a noise costs at least, if these people are to be at their floors, what the shape tells counted."""
-    held = measured.held
-    if not len(people) or held is None or held.geometry.shape is None:
-        return 0.0
-    if policy.quantile < 1:
-        return 0.0
-    batch = held.rows.picked(people)
-    moved = held.without_shape.scorer.attributes(batch)
-    stays = replace(held, geometry=held.geometry.at(inf)).scorer.attributes(batch)
-    needed = 0.0
-    for name, floor in policy.error_floor.items():
-        at = held.attribute_names.index(name)
-        room = floor**-2.0 - stays[:, at]
-        if (room <= 0).any():
-            return inf
-        needed = max(needed, float((moved[:, at] / room).max()))
-    return float(held.excess_loss() * needed)
-
-
 def _scale(noise: GaussianNoise) -> float:
     if noise.scale is not None:
         return noise.scale
@@ -267,23 +215,18 @@ def _scale(noise: GaussianNoise) -> float:
 
 def _gap(met: _Met, policy: Policy) -> float | None:
     """Return how many times the cost of the best of all shapes a noise has at most, what shapes tell aside."""
-    information = met.information.held
-    if information is None or information.rows.missing or information.owners is not None:
+    information: Any = met.information.held
+    if information is None or policy.success_rate or policy.quantile < 1:
         return None
-    if information.geometry.outputs > 1 or policy.success_rate or policy.quantile < 1:
+    outputs: PublishedParameters = information.outputs
+    if information.count != outputs.rows.count or outputs.rows.missing or outputs.loss.outputs > 1 or outputs.bends:
         return None
-    if information.geometry.curves is not None:
-        return None
-    moves = _seen_best(information, policy, met.factor)
+    moves = _most_exposed(information, policy, met.factor)
     if not len(moves):
         return None
     # In units of the noise that was chosen; what it costs is what H costs there.
-    whitening = information.geometry.whitening / met.factor
-    p = len(information.penalty)
-    root = np.eye(p) / whitening if isinstance(whitening, float) else np.linalg.inv(whitening)
-    loss = np.linalg.inv(information.geometry.minimizer.hessian_inverse) - np.diag(information.penalty[:, 0])
-    hessian = root.T @ loss @ root
-    values = np.linalg.eigvalsh(hessian)
+    hessian = outputs.loss_in_noise_units() * met.factor**2
+    values, p = np.linalg.eigvalsh(hessian), len(hessian)
     if values[0] < -1e-12 * np.abs(values).max():
         # A loss that is not convex may bend down where the penalty holds the fit: noise would pay there.
         return None
@@ -292,33 +235,23 @@ def _gap(met: _Met, policy: Policy) -> float | None:
     return float(np.trace(hessian) / bound)
 
 
-def _seen_best(information: LinearInformation, policy: Policy, factor: float) -> Array:
-    """Return how the release moves, in units of its noise and of what may be seen, with those who are seen best."""
+def _most_exposed(information: Any, policy: Policy, factor: float) -> Array:
+    """Return Jacobians of the people whose values are exposed most, in units of the noise and of their floors."""
     found: list[Array] = []
-    scorer = Stacked(information.geometry.at(factor).without_shape())
-    if policy.error_floor:
-        floors = policy.error_floor
+    floors, jacobians = policy.error_floor, information.without_shape.jacobians
+    if floors:
         etas = np.stack([information.column_at("attributes", name, factor) * floor for name, floor in floors.items()])
-        most = np.argsort(-etas, axis=None) if etas.size <= _MOST_MOVES else np.argpartition(-etas, _MOST_MOVES, None)
-        most = most[:_MOST_MOVES]
+        most = np.argsort(-etas, axis=None)[:_MOST_MOVES]
         which, people = np.unravel_index(most, etas.shape)
         rows, place = np.unique(people, return_inverse=True)
-        moves = scorer.jacobian(information.rows.picked(rows))
-        at = np.array([_coordinate(information, name) for name in floors])
-        found.append(moves[place.ravel(), :, at[which]] * np.array(list(floors.values()))[which, None])
+        moved, blocks = jacobians(rows)
+        at = np.array([blocks[name][0] for name in floors])
+        found.append(moved[place.ravel(), :, at[which]] * np.array(list(floors.values()))[which, None])
     if policy.eta is not None:
         rows = np.argsort(-information.column_at("examples", "eta", factor))[:_MOST_MOVES]
-        moves = scorer.jacobian(information.rows.picked(rows))
-        left, sizes, _ = np.linalg.svd(moves, full_matrices=False)
+        left, sizes, _ = np.linalg.svd(jacobians(rows).moved, full_matrices=False)
         found.append(left[:, :, 0] * sizes[:, :1] / policy.eta)
-    return np.concatenate(found) if found else np.empty((0, 0))
-
-
-def _coordinate(information: LinearInformation, name: str) -> int:
-    """Return which of a person's values an attribute is."""
-    if information.is_label(name):
-        return int(information.geometry.reading.shape[1])
-    return int(information.geometry.blocks[information.attribute_names.index(name)][0])
+    return np.concatenate(found) / factor if found else np.empty((0, 0))
 
 
 def _from_public_rows(information: ExactInformation, policy: Policy, given: tuple[Data, Listed]) -> GaussianNoise:
@@ -331,12 +264,13 @@ def _from_public_rows(information: ExactInformation, policy: Policy, given: tupl
         raise UnansweredError("A shape from public rows needs the private ones in memory: measure them as a frame.")
     if len(given) != 2:
         raise InputError("Public rows come with their labels: shape=(X_public, y_public).")
-    if held.geometry.outputs > 1 or held.geometry.curves is not None:
+    outputs: PublishedParameters = held.outputs
+    if outputs.loss.outputs > 1 or outputs.bends:
         raise UnsupportedError(
             "A shape is made of public rows for models with one output, behind affine preprocessing. For this one, "
             "make a covariance of them yourself: shape=FromPublicRows(scale=1.0, base=covariance) of seepage.release."
         )
-    given = _alike(held, *given)
+    given = _alike(outputs.rows.table, *given)
     whole = _public(held, *given)
     count = whole.count
     halves = np.random.default_rng(0).permutation(count)
@@ -351,9 +285,9 @@ def _from_public_rows(information: ExactInformation, policy: Policy, given: tupl
     return GaussianNoise(shape=FromPublicRows(scale=1.0, base=base))
 
 
-def _alike(information: LinearInformation, X: Data, y: Listed) -> tuple[Data, Listed]:
+def _alike(private: Table, X: Data, y: Listed) -> tuple[Data, Listed]:
     """Return public rows with the columns of the private ones, in their order: so are the parameters."""
-    private, table = information.rows.table, Table.of(X)
+    table = Table.of(X)
     if table.is_frame != private.is_frame:
         kind = "a frame with its columns by name" if private.is_frame else "an array, without names"
         raise InputError(
@@ -369,7 +303,7 @@ def _alike(information: LinearInformation, X: Data, y: Listed) -> tuple[Data, Li
     return Table.of(X, private.names if private.is_frame else None).native, y
 
 
-def _public(information: LinearInformation, X: Data, y: Listed) -> LinearInformation:
+def _public(information: ExactInformation, X: Data, y: Listed) -> ExactInformation:
     """Measure the same model, fitted on public rows alone."""
     try:
         return _measured(information, X, y)
@@ -377,9 +311,9 @@ def _public(information: LinearInformation, X: Data, y: Listed) -> LinearInforma
         raise InputError(f"The model cannot be fitted on the public rows, or on half of them: {reason}") from reason
 
 
-def _measured(information: LinearInformation, X: Data, y: Listed) -> LinearInformation:
-    preprocess = information.rows.reading.preprocess
-    model = clone(information.estimator)
+def _measured(information: ExactInformation, X: Data, y: Listed) -> ExactInformation:
+    outputs = information.held.outputs
+    preprocess, model = outputs.rows.reading.preprocess, clone(outputs.estimator)
     if preprocess is not None:
         before = clone(preprocess)
         steps = before.steps if isinstance(before, Pipeline) else [("before", before)]
@@ -392,12 +326,12 @@ def _measured(information: LinearInformation, X: Data, y: Listed) -> LinearInfor
         X,
         y,
         noise_scale=1.0,
-        public_label=information.geometry.public_label,
+        public_label=not information.outcome,
         attributes=columns,
         numbers=[name for name in columns if name not in information.categorical],
         public_preprocessing=[path for path, step in before.items() if learns(step)],
     )
-    found = cast(LinearInformation, leak.information)
+    found = cast(ExactInformation, leak.information)
     if found.penalty.shape != information.penalty.shape:
         raise InputError(
             f"Fitted on the public rows the model has {len(found.penalty)} parameters, on the private ones "

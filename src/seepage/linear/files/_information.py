@@ -14,7 +14,7 @@ from seepage.linear.files._facts import FactFinder, Facts, Gathering
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, ScoresSummary, places
-from seepage.linear.information import ExactInformation, KnownValues
+from seepage.linear.information import ExactInformation, Scorer
 from seepage.linear.objective import JointSums, Nothing
 from seepage.linear.rows import Reading
 from seepage.meaning import EmpiricalPrior
@@ -132,9 +132,7 @@ class FileInformation(ExactInformation):
             )
         self.rows.files.require(list(who or ()), "joint_information_loss's column")
         geometry = self.geometry_of(attribute)
-        # Nobody in files lacks a value, so that it does not matter which columns the attributes are.
-        known = KnownValues(geometry, tuple(range(len(geometry.blocks))))
-        add = known.joint_gram if geometry.stacked else geometry.joining.sums
+        add = Scorer(geometry).joint_gram if geometry.stacked else geometry.joining.sums
         sums: JointSums | Array | Nothing = self.rows.joint_information_loss(add, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")

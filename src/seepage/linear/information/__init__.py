@@ -21,8 +21,7 @@ from seepage.linear.information._fitted import steps_assumptions as steps_assump
 from seepage.linear.information._geometry import Geometry as Geometry
 from seepage.linear.information._geometry import published_of as published_of
 from seepage.linear.information._information import LinearInformation as LinearInformation
-from seepage.linear.information._known import KnownValues as KnownValues
-from seepage.linear.information._known import Scorer as Scorer
+from seepage.linear.information._parameters import PublishedParameters as PublishedParameters
 from seepage.linear.information._passes import WARM as WARM
 from seepage.linear.information._passes import Adding as Adding
 from seepage.linear.information._passes import Kept as Kept
@@ -35,6 +34,6 @@ from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import NoiseShape as NoiseShape
 from seepage.linear.information._scales import Scales as Scales
+from seepage.linear.information._scorer import Scorer as Scorer
 from seepage.linear.information._shape import MovingShape as MovingShape
 from seepage.linear.information._shape import noise_assumptions as noise_assumptions
-from seepage.linear.information._stacked import Stacked as Stacked

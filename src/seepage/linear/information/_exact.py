@@ -14,8 +14,8 @@ from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Information
 from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry, published_of
-from seepage.linear.information._known import Scorer, scorer_of
 from seepage.linear.information._preprocessing import Preprocessing
+from seepage.linear.information._scorer import Scorer
 from seepage.linear.information._shape import Shaping, noise_assumptions
 from seepage.linear.rows import Reading
 from seepage.meaning import Guarantee, check_delta, output_perturbation
@@ -52,11 +52,6 @@ class Noised(Information):
     def unshaped(self) -> str | None:
         """What models are called whose noise cannot take its shape from the rows, if this is one."""
 
-    @property
-    def hoped(self) -> Self:
-        """The same without what a shape from the rows tells, which takes longer to find out."""
-        return self
-
     def excess_loss(self) -> float:
         """Return by how much the noise raises the loss on these rows in the mean."""
         raise UnansweredError("What noise costs is not known of this model.")
@@ -81,10 +76,6 @@ class ExactInformation(Noised):
     @property
     def unshaped(self) -> str | None:
         return None if self.geometry.minimizer.active is None else "models with an L1 penalty"
-
-    @property
-    def hoped(self) -> Self:
-        return self if self.geometry.shape is None else self.without_shape
 
     def with_noise(self, noise: GaussianNoise) -> Self:
         made, shape = self.shaping.noise(noise)
@@ -146,11 +137,15 @@ class ExactInformation(Noised):
     @cached_property
     def scorer(self) -> Scorer:
         """The row-local pass: a pure function of a batch."""
-        return scorer_of(self.geometry)
+        return Scorer(self.geometry)
 
     @property
     def outcome(self) -> tuple[str, ...]:
         return () if self.geometry.public_label else self.attribute_names[-1:]
+
+    def reaches(self, attribute: str) -> bool:
+        """Return whether an attribute, which is not the label, reaches the model."""
+        return len(self.geometry.blocks[self.attribute_names.index(attribute)]) > 0
 
     def is_label(self, attribute: str) -> bool:
         """Return whether an attribute is the label."""

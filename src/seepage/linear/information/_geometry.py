@@ -10,7 +10,6 @@ belong to the private coordinates and the label. Everything that does not depend
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from seepage.errors import UnsupportedError
 from seepage.linear.columns import Affine, Curves
 from seepage.linear.information._scales import Scales
 from seepage.linear.information._shape import MovingShape
-from seepage.linear.objective import JointSums, Loss, Minimizer, Problem, derivatives, joint_sums
+from seepage.linear.objective import JointSums, Loss, Minimizer, Problem, joint_sums
 from seepage.linear.rows import Batch, Frame
 from seepage.linear.spectra import Sandwich, largest
 
@@ -48,6 +47,8 @@ class Geometry:
     """T with a zero row for the intercept, shape (p, k)."""
     blocks: tuple[NDArray[np.intp], ...]
     """The coordinates of each attribute, in order."""
+    columns: tuple[int, ...]
+    """The raw column of each attribute."""
     public_label: bool
     scales: Scales | None = None
     """The scaler and the imputer that were fitted on the same rows, if any were."""
@@ -81,7 +82,9 @@ class Geometry:
         elif minimizer.undecided.size:
             reading, blocks = _decided(reading, blocks, minimizer)
         whitening = _whitening(noise, problem.basis, problem.size, minimizer.free)
-        return cls(problem.loss, minimizer, whitening, reading, blocks, public_label, scales, shape, curves)
+        return cls(
+            problem.loss, minimizer, whitening, reading, blocks, tuple(columns), public_label, scales, shape, curves
+        )
 
     def with_noise(self, noise: GaussianNoise, basis: Array, shape: MovingShape | None) -> "Geometry":
         """Return the same with another noise, whose covariance is known."""
@@ -142,26 +145,17 @@ class Geometry:
 
     def of_attribute(self, index: int) -> "Geometry":
         """Return the geometry of the information about one attribute alone, the label being public."""
-        block = self.blocks[index]
-        found = self._cut(block)
-        return replace(found, blocks=(np.arange(len(block)),), public_label=True)
+        block, column = self.blocks[index], self.columns[index]
+        return replace(self._cut(block), blocks=(np.arange(len(block)),), columns=(column,), public_label=True)
 
     def _cut(self, coordinates: NDArray[np.intp]) -> "Geometry":
         """Return the geometry of some of the coordinates, whose blocks are still those of all."""
         curves = None if self.curves is None else self.curves.taken(coordinates)
         return replace(self, reading=self.reading[:, coordinates].tocsr(), curves=curves)
 
-    def of_attributes(self, indices: Sequence[int]) -> "Geometry":
-        """Return the geometry of the information about some of the attributes, and the label unless it is public."""
-        kept = [self.blocks[i] for i in indices]
-        at = np.concatenate([*kept, np.empty(0, dtype=np.intp)])
-        ends = np.cumsum([0, *map(len, kept)])
-        blocks = tuple(np.arange(start, stop) for start, stop in pairwise(ends))
-        return replace(self._cut(at), blocks=blocks)
-
     def of_label(self) -> "Geometry":
         """Return the geometry of the information about the label alone."""
-        return replace(self._cut(np.empty(0, dtype=np.intp)), blocks=(), public_label=False)
+        return replace(self._cut(np.empty(0, dtype=np.intp)), blocks=(), columns=(), public_label=False)
 
     @cached_property
     def still(self) -> tuple[int, ...]:
@@ -183,13 +177,13 @@ class Geometry:
         """The number of private values of one person, the label's included unless it is public."""
         return int(self.reading.shape[1]) + (0 if self.public_label else self.loss.label_values)
 
-    def private_values(self, indices: Sequence[int] | None = None) -> int:
-        """Return how many private values some of the attributes are that are answered.
+    def private_values(self) -> int:
+        """Return how many private values of a person are answered.
 
         An attribute that the model never sees is one; one that is still has no slope, so that it is none.
         """
-        chosen = [i for i in (range(len(self.blocks)) if indices is None else indices) if i not in self.still]
-        return sum(max(len(self.blocks[i]), 1) for i in chosen) + (0 if self.public_label else self.loss.label_values)
+        sizes = [max(len(block), 1) for i, block in enumerate(self.blocks) if i not in self.still]
+        return sum(sizes) + (0 if self.public_label else self.loss.label_values)
 
     @cached_property
     def response(self) -> Array:
@@ -232,15 +226,6 @@ class Geometry:
     def moved(self) -> Array:
         """G T for one output: how the release moves with each coordinate at unit slope, shape (published, k)."""
         return np.asarray(self.response @ self.read)
-
-    def jacobian(self, batch: Batch, attribute: int) -> Array:
-        """Return how the parameters move with one attribute of a single coordinate, shape (n, outputs * p)."""
-        self._check_straight()
-        (coordinate,) = self.blocks[attribute]
-        slope, curvature, _ = derivatives(batch, self.loss, batch.margins(self.parameters))
-        direct = slope[:, :, None] * self.reading[:, [coordinate]].toarray()[:, 0]
-        bent = (curvature @ self.tau[coordinate])[:, :, None] * batch.augmented()[:, None, :]
-        return np.asarray(-(direct + bent).reshape(len(batch), -1) @ self.hessian_inverse)
 
     def _check_straight(self) -> None:
         """Keep whoever takes T for the same in all rows from a model where it is not."""

@@ -19,8 +19,9 @@ from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
-from seepage.linear.information._known import KnownValues
+from seepage.linear.information._parameters import PublishedParameters
 from seepage.linear.information._refit import Refit, warn_unanswered
+from seepage.linear.information._scorer import Scorer
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
 from seepage.meaning import EmpiricalPrior
@@ -86,7 +87,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         if not self.rows.missing:
             return self.geometry.private_values()
         found = np.empty(self.rows.count)
-        for at, counts in self.rows.each(self.known.counts):
+        for at, counts in self.rows.each(self.scorer.counts):
             found[at] = counts
         return found
 
@@ -97,21 +98,16 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return None if person is None or ids is None else Owners(person, len(ids))
 
     @cached_property
-    def known(self) -> KnownValues:
-        """The row-local pass: a pure function of a batch."""
-        return KnownValues(self.geometry, self.columns)
-
-    @cached_property
     def _examples_of_rows(self) -> dict[str, Array]:
         found = {"eta": np.empty(self.rows.count), "dfil": np.empty(self.rows.count)}
-        for at, (eta, dfil) in self.rows.each(self.known.examples):
+        for at, (eta, dfil) in self.rows.each(self.scorer.scores):
             found["eta"][at], found["dfil"][at] = eta, dfil
         return found
 
     @cached_property
     def _examples_of_people(self) -> tuple[dict[str, Array], Array]:
         """Eta and dfil of people with several rows, and how many values dfil is the mean over."""
-        counts = self.known.counts
+        counts = self.scorer.counts
         return self._several(None).examples(self._examples_of_rows, lambda rows: counts(self.rows.picked(rows)))
 
     def examples(self) -> dict[str, Array]:
@@ -121,7 +117,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _attributes(self) -> dict[str, Array]:
         # One array an attribute: frames hold columns, so nothing is copied to make one.
         found = {name: np.empty(self.rows.count) for name in self.attribute_names}
-        for at, part in self.rows.each(self.known.attributes):
+        for at, part in self.rows.each(self.scorer.attribute_scores):
             for i, column in enumerate(found.values()):
                 column[at] = part[:, i]
         return found if self.owners is None else self._several(None).attributes(found)
@@ -156,7 +152,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         blocks = dict(zip(self.attribute_names, geometry.blocks, strict=False))
         if not geometry.public_label:
             blocks[self.attribute_names[-1]] = np.arange(width, geometry.values)
-        return Jacobians(np.concatenate(list(self.known.jacobians(self.rows.picked(people)))), blocks)
+        return Jacobians(np.concatenate(list(self.scorer.jacobians(self.rows.picked(people)))), blocks)
 
     def joint_information_loss(self, who: Who, attribute: str | None) -> float:
         people = self.people.mask(who, self.count)
@@ -185,7 +181,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _several(self, attribute: str | None) -> Several:
         """Return what is known of people with several rows, of all values or of one attribute alone."""
         assert self.owners is not None
-        geometry, known = self.geometry_of(attribute), self._known_of(attribute)
+        geometry = self.geometry_of(attribute)
+        scorer = Scorer(geometry)
         blocks, repeats = [*geometry.blocks], self.repeats
         if not geometry.public_label:
             blocks.append(np.arange(geometry.reading.shape[1], geometry.values))
@@ -193,23 +190,17 @@ class LinearInformation(ExactInformation, GatheredInformation):
             repeats = repeats[:, [self.attribute_names.index(attribute)]]
 
         def jacobians(rows: NDArray[np.intp]) -> Array:
-            return np.concatenate(list(known.jacobians(self.rows.picked(rows))))
+            return np.concatenate(list(scorer.jacobians(self.rows.picked(rows))))
 
         return Several(self.owners, tuple(blocks), repeats, jacobians, geometry.still)
 
-    def _known_of(self, attribute: str | None) -> KnownValues:
-        if attribute is None:
-            return self.known
-        columns = () if self.is_label(attribute) else (self.columns[self.attribute_names.index(attribute)],)
-        return KnownValues(self.geometry_of(attribute), columns)
-
     def _gram_of_known(self, attribute: str | None, mask: NDArray[np.bool_] | None) -> Array:
         """Return the sum of J J^T over rows whose values not everybody has, or move a scaler, or are several's."""
-        known = self._known_of(attribute)
+        scorer = Scorer(self.geometry_of(attribute))
 
         def part(at: slice) -> Array:
             batch = self.rows.read(at)
-            return known.joint_gram(batch if mask is None else batch.take(mask[at]))
+            return scorer.joint_gram(batch if mask is None else batch.take(mask[at]))
 
         return np.asarray(reduce(add, in_threads(part, self.rows.spans(), "adding up")))
 
@@ -238,9 +229,14 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return tuple(EmpiricalPrior.of(values) for values in known.reshape(len(known), -1).T)
 
     @cached_property
+    def outputs(self) -> PublishedParameters:
+        """The published parameters."""
+        return PublishedParameters(self.rows, self.geometry, self.penalty, self.basis, self.estimator, self.noise)
+
+    @property
     def refit(self) -> Refit:
         """Steps and refits with rows of single people exchanged."""
-        return Refit(self.rows, self.geometry, self.penalty)
+        return self.outputs.refit
 
     def ranks(self, attribute: str) -> bool:
         return self.refit.active is None

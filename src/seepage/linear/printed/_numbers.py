@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from seepage._tables import Array
 from seepage.attackers import Composed, Formed, Slopes
 from seepage.errors import UnsupportedError
-from seepage.linear.information import ERRORS, Fit, Geometry, Release, Stacked, published_of
+from seepage.linear.information import ERRORS, Fit, Geometry, Release, Scorer, published_of
 from seepage.linear.objective import Derivatives, Problem, derivatives, newton_sums
 from seepage.linear.rows import Batch
-from seepage.linear.stack import Reach, Reached
+from seepage.linear.stack import Reach
 
 DISPERSION, COUNTS = "dispersion", "counts"
 # Residuals that are so small a part of the outcomes are rounding errors.
@@ -84,8 +84,8 @@ class Numbers:
             )
 
     @cached_property
-    def _stacked(self) -> Stacked:
-        return Stacked(self.geometry)
+    def _scorer(self) -> Scorer:
+        return Scorer(self.geometry)
 
     @cached_property
     def _reach(self) -> Reach:
@@ -252,7 +252,7 @@ class Numbers:
 
     def moves(self, batch: Batch) -> Array:
         """Return how much each row moves each number, to first order, shape (n, numbers)."""
-        theta = -self._stacked.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
+        theta = -self._scorer.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
         own = _Own(theta)
@@ -388,13 +388,13 @@ class Numbers:
     def jacobian(self, batch: Batch) -> Array:
         """Return how each number moves with each row's values, shape (n, numbers, values)."""
         # The label's numbers stand last.
-        theta = -self._stacked.jacobian(batch)
+        theta = -self._scorer.jacobian(batch)
         n, _, values = theta.shape
         parts = [np.einsum("kp,npv->nkv", self.read, theta, optimize=True)]
         through = np.einsum("qp,npv->nqv", self._back, theta, optimize=True)
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
-        own, reached = derivatives(rows, self.geometry.loss, margins), self._reach.at(batch.bent)
+        own, entries = derivatives(rows, self.geometry.loss, margins), self._reach.entries(batch.bent)
         slopes, width = self.geometry.parameters[self._reach.features], self.geometry.reading.shape[1]
         pulled, bent = self._pulled, self._sums.bent
         spread = np.zeros((n, values, 1))
@@ -402,12 +402,12 @@ class Numbers:
         if dispersed is not None:
             direct = np.zeros((n, values, len(pulled)))
             by_feature = np.einsum("ndc,fc->nfd", dispersed.slope, slopes)
-            direct[:, :width] = reached.each(by_feature)
+            direct[:, :width] = self._reach.each(by_feature, entries)
             if values > width:
                 direct[:, width:] = dispersed.label_slope.swapaxes(1, 2)
             spread = weight[:, None, None] * direct / self._free + np.einsum("nqv,dq->nvd", through, pulled)
         if ERRORS in self.published:
-            square = self._squares_moved(rows, own, margins, weight, reached, values)
+            square = self._squares_moved(rows, own, margins, weight, entries, values)
             square += np.einsum("nqv,kq->nvk", through, bent, optimize=True)
             parts.append(self._errors_moved(square, spread).swapaxes(1, 2))
         if dispersed is not None:
@@ -420,7 +420,7 @@ class Numbers:
         return np.concatenate(parts, axis=1)
 
     def _squares_moved(
-        self, rows: Batch, own: Derivatives, margins: Array, weight: Array, reached: Reached, values: int
+        self, rows: Batch, own: Derivatives, margins: Array, weight: Array, entries: Array | None, values: int
     ) -> Array:
         """Return how each row's own part of h^T H h moves with its values, shape (n, values, coefficients)."""
         geometry, reach = self.geometry, self._reach
@@ -440,7 +440,7 @@ class Numbers:
             if values > width:
                 third = geometry.loss.label_bend(margins, rows.labels) * weight[:, None, None, None]
                 found[:, width:] = np.einsum("ncdv,nkc,nkd->nvk", third, along, along, optimize=True)
-        found[:, :width] = reached.each(by_feature)
+        found[:, :width] = self._reach.each(by_feature, entries)
         return found
 
 

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from seepage.linear.columns import Curves
 from seepage.linear.information import NoiseShape
-from seepage.linear.stack import Reach, RowJacobians
+from seepage.linear.stack import Pushes, Reach
 
 Array = NDArray[np.float64]
 
@@ -76,8 +76,8 @@ class Response:
         at = np.concatenate([*kept, np.empty(0, dtype=np.intp)])
         ends = np.cumsum([0, *map(len, kept)])
         blocks = tuple(np.arange(start, stop) for start, stop in pairwise(ends))
-        reach = self._reach.of(at)
-        return replace(self, reading=reach.reading, blocks=blocks, curves=reach.curves)
+        curves = None if self.curves is None else self.curves.taken(at)
+        return replace(self, reading=self.reading[:, at].tocsr(), blocks=blocks, curves=curves)
 
     @property
     def values(self) -> int:
@@ -110,7 +110,7 @@ class Response:
         """Return the largest eigenvalue of each attribute's block of each row's information."""
         found = np.zeros((len(part), len(self.blocks)))
         for at, each in self._parts(part):
-            found[at] = each.attributes(self.blocks, range(len(self.blocks)))
+            found[at] = each.attributes(self.blocks)
         return found
 
     @cached_property
@@ -120,21 +120,21 @@ class Response:
             return None
         return NoiseShape.of(self.covariance, self._reach.features[None], None).root()
 
-    def jacobians(self, part: HazardRows) -> RowJacobians:
+    def jacobians(self, part: HazardRows) -> Pushes:
         """Return the Jacobians of some rows."""
         at, n = self._reach.features, len(part)
         slopes = part.martingale[:, None, None]
         if part.stretch is not None:
             slopes = slopes - part.stretch[:, None, at]
-        found = RowJacobians(
-            self._reach.at(part.bent),
+        found = Pushes(
+            self._reach,
+            self._reach.entries(part.bent),
             np.ascontiguousarray(self.moves[:, at].T)[None],
             slopes,
             self.beta[at, None],
             np.ones((n, 1, 1)),
             (part.pull @ self.moves.T)[:, None],
             np.empty((n, 1, 0)),
-            labels=0,
         )
         if part.deviation is None:
             return found
@@ -152,7 +152,7 @@ class Response:
             total = total + flat.T @ flat
         return total
 
-    def _parts(self, part: HazardRows) -> Iterator[tuple[slice, RowJacobians]]:
+    def _parts(self, part: HazardRows) -> Iterator[tuple[slice, Pushes]]:
         step = max(_MOST_NUMBERS // max(len(self.moves) * self.values, 1), 16)
         for start in range(0, len(part), step):
             at = slice(start, min(start + step, len(part)))

@@ -1,4 +1,4 @@
-"""The row-local pass where the fit is a stack of equations, solved one block after the other.
+"""The row-local pass: eta, dfil and Jacobians of each row, from a fit that is a stack of equations.
 
 A value of row i pulls at each block, and each block moves with those before it:
 
@@ -9,7 +9,7 @@ A value of row i pulls at each block, and each block moves with those before it:
 
 What is published is a Gaussian, whose mean moves with the coefficients and whose covariance with the moments (eq. 2.17)
 or with the curvature (eq. 2.19); the second half of its information does not shrink when the noise grows. Behind a bend
-all of it is by features, times T_i (eq. 2.21).
+all of it is by features, times T_i (eq. 2.21). Models of which only the coefficients move have a faster pass (`Plain`).
 """
 
 from collections.abc import Iterator
@@ -25,24 +25,28 @@ from seepage.linear.information._scales import MovedScales
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import Derivatives, derivatives
 from seepage.linear.rows import Batch
-from seepage.linear.stack import Reach, Reached, RowJacobians
+from seepage.linear.stack import Pushes, Reach
 
 Array = NDArray[np.float64]
 
 # Numbers of the rows that are worked on at once: Jacobians that are formed stay in a core's cache.
 _FORMED, _MOST_NUMBERS = 2**18, 2**21
+# Numbers in the largest Jacobians that are asked for whole.
+_MOST_FORMED = 2**22
 # A change of the parameters that nothing decides, beside how the features move, that is more than rounding.
 _TIED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Stacked:
-    """Scores rows by the Jacobians of a whole stack."""
+class Scorer:
+    """Scores rows. Holds none, so that it can travel."""
 
     geometry: Geometry
 
     def examples(self, batch: Batch) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information."""
+        if not self.geometry.stacked and not batch.missing:
+            return self._plain.examples(batch)
         top, trace = np.zeros(len(batch)), np.zeros(len(batch))
         if self.geometry.values:
             for at, found in self._parts(batch):
@@ -51,14 +55,70 @@ class Stacked:
 
     def attributes(self, batch: Batch) -> Array:
         """Return the largest eigenvalue of each attribute's block of each row's information, then the label's."""
-        geometry = self.geometry
-        blocks, label = geometry.blocks, not geometry.public_label
-        every = range(len(blocks) + label)
-        moving = list(every) if self._forms else [i for i in every if i < len(blocks) and self._moves(blocks[i])]
-        found = np.zeros((len(batch), len(every))) if self._forms else self._at_rest.attributes(batch)
+        if not self.geometry.stacked:
+            return self._plain.attributes(batch)
+        found = np.zeros((len(batch), len(self.geometry.blocks) + (not self.geometry.public_label)))
         for at, part in self._parts(batch):
-            found[at, moving] = part.attributes(blocks, moving)
+            found[at] = part.attributes(self.geometry.blocks)
         return found
+
+    def scores(self, batch: Batch) -> tuple[Array, Array]:
+        """Return eta and dfil of each row (eqs. 1.3 and 1.4); NaN where no value of it has a slope."""
+        (top, trace), counts, geometry = self.examples(batch), self.counts(batch), self.geometry
+        answered = counts > 0
+        if geometry.still and geometry.public_label:
+            moving = [i for i, block in enumerate(geometry.blocks) if len(block) and i not in geometry.still]
+            answered &= ~self._lacks(batch)[:, moving].all(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(answered, np.sqrt(top), np.nan), np.where(answered, np.sqrt(trace / counts), np.nan)
+
+    def attribute_scores(self, batch: Batch) -> Array:
+        """Return eta of each attribute of each row, then of the label; NaN where there is no value, or no slope."""
+        found = np.sqrt(self.attributes(batch))
+        found[:, self.geometry.still] = np.nan
+        found[:, : len(self.geometry.blocks)][self._lacks(batch)] = np.nan
+        return found
+
+    def counts(self, batch: Batch) -> NDArray[np.int64]:
+        """Return how many private values each row has."""
+        sizes = np.array(
+            [0 if i in self.geometry.still else max(len(b), 1) for i, b in enumerate(self.geometry.blocks)]
+        )
+        return self.geometry.private_values() - self._lacks(batch) @ sizes.astype(np.int64)
+
+    def _lacks(self, batch: Batch) -> NDArray[np.bool_]:
+        """Return which attributes each row lacks: a cell that was filled in is nobody's value."""
+        found = np.zeros((len(batch), len(self.geometry.columns)), dtype=bool)
+        for i, column in enumerate(self.geometry.columns):
+            found[:, i] = batch.missing.get(column, False)
+        return found
+
+    def _lacking(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Return which coordinates each row lacks."""
+        if not batch.missing:
+            return None
+        found = np.zeros((len(batch), self.geometry.reading.shape[1]), dtype=bool)
+        for mask, block in zip(self._lacks(batch).T, self.geometry.blocks, strict=True):
+            found[np.ix_(mask, block)] = True
+        return found
+
+    def jacobians(self, batch: Batch) -> Iterator[Array]:
+        """Yield each row's Jacobian (eq. 2.5) in units of the noise, a few rows at a time, (n, numbers, values).
+
+        Columns of values that a person lacks are zero.
+        """
+        step = max(_MOST_FORMED // max(self.moves * max(self.geometry.values, self.geometry.outputs), 1), 1)
+        for start in range(0, len(batch), step):
+            part = batch.take(slice(start, start + step))
+            yield replace(self.of(part), lacking=self._lacking(part)).whole().transpose(0, 2, 1)
+
+    def joint_gram(self, batch: Batch) -> Array:
+        """Return the sum of J J^T over the rows: squares only, so that nothing cancels."""
+        total = np.zeros((self.moves, self.moves))
+        for part in self.jacobians(batch):
+            flat = part.transpose(1, 0, 2).reshape(len(total), -1)
+            total += flat @ flat.T
+        return total
 
     def jacobian(self, batch: Batch) -> Array:
         """Return how each row's values move the release, in units of its noise, and its shape, (n, moves, values)."""
@@ -101,19 +161,10 @@ class Stacked:
         return geometry.curves is not None or geometry.shape is not None or geometry.cancels
 
     @cached_property
-    def _at_rest(self) -> Plain:
-        return Plain(replace(self.geometry, scales=None, shape=None))
+    def _plain(self) -> Plain:
+        return Plain(self.geometry)
 
-    def _moves(self, block: NDArray[np.intp]) -> bool:
-        """Return whether some coordinates reach a feature which something was fitted on."""
-        scales = self.geometry.scales
-        if scales is None:
-            return False
-        fitted = scales.share != 0.0
-        fitted[scales.filled] = True
-        return bool(self._reach.straight[fitted[self._features]][:, block].any())
-
-    def _parts(self, batch: Batch) -> Iterator[tuple[slice, RowJacobians]]:
+    def _parts(self, batch: Batch) -> Iterator[tuple[slice, Pushes]]:
         """Yield rows a few at a time."""
         values = max(self.geometry.values, len(self._features))
         # Behind a bend alone there is little to a Jacobian, and splines are made anew for each part.
@@ -121,8 +172,8 @@ class Stacked:
         numbers = formed // (self.moves * values) if self._forms else _MOST_NUMBERS // (64 * max(values, 1))
         step = max(numbers, 16)
         for start in range(0, len(batch), step):
-            at = slice(start, min(start + step, len(batch)))
-            yield at, self.of(batch.take(at))
+            part = batch.take(slice(start, start + step))
+            yield slice(start, start + len(part)), replace(self.of(part), lacking=self._lacking(part))
 
     @cached_property
     def _reach(self) -> Reach:
@@ -172,11 +223,11 @@ class Stacked:
             found[self._features == feature] = pull
         return found
 
-    def of(self, batch: Batch) -> RowJacobians:
+    def of(self, batch: Batch) -> Pushes:
         """Return the Jacobians of some rows."""
         geometry, scales, shape = self.geometry, self.geometry.scales, self.geometry.shape
-        reached = self._reach.at(batch.bent)
-        self._check_ties(reached)
+        entries = self._reach.entries(batch.bent)
+        self._check_ties(entries)
         rows = geometry.frame.rows(batch)
         found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
         moved = None if scales is None else scales.moves(batch, self._features)
@@ -184,17 +235,16 @@ class Stacked:
         pushed = np.stack(
             [rows.project(np.ascontiguousarray(block.T)) for block in self._blocks.transpose(1, 0, 2)], axis=1
         )
-        labels = 0 if geometry.public_label else geometry.loss.label_values
-        moves = RowJacobians(
-            reached,
+        moves = Pushes(
+            self._reach,
+            entries,
             self._columns,
             slopes,
             self._theta,
             found.curvature,
             pushed,
-            found.label_slope,
-            labels,
-            cancel=geometry.cancels,
+            found.label_slope[:, :, : 0 if geometry.public_label else geometry.loss.label_values],
+            is_formed=geometry.cancels,
         )
         if shape is not None:
             formed, formed_label = self._curvature(rows, found, slopes, moved, shape)
@@ -280,14 +330,12 @@ class Stacked:
             fit = fit + self._filled @ shape.axes
         return np.asarray(fit)
 
-    def _check_ties(self, reached: Reached) -> None:
+    def _check_ties(self, entries: Array | None) -> None:
         """Refuse values that break a tie between columns which leaves directions of the parameters undecided."""
         minimizer = self.geometry.minimizer
-        if not minimizer.undecided.size or reached.slopes is None:
+        if not minimizer.undecided.size or entries is None:
             return
         undecided = minimizer.undecided / np.linalg.norm(minimizer.undecided, axis=0)
-        for _, at, features in self._reach.spans:
-            broken = reached.slopes[:, at] @ undecided[self._features[features]]
-            size = np.linalg.norm(reached.slopes[:, at], axis=1, keepdims=True)
-            if (np.abs(broken) > _TIED * size).any():
-                raise minimizer.not_unique(np.abs(undecided).max(axis=1))
+        size = np.linalg.norm(entries, axis=1, keepdims=True)
+        if any((np.abs(broken) > _TIED * size).any() for broken in self._reach.broken(undecided, entries)):
+            raise minimizer.not_unique(np.abs(undecided).max(axis=1))
