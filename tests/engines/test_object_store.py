@@ -4,53 +4,38 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import boto3
 import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 from here import Here
-from moto.server import ThreadedMotoServer
 from people import People, write_people
 from sklearn.linear_model import Ridge
 
 import seepage
+from engines.store import BUCKET, client, filesystem, object_store
 from seepage.engines import Local
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    try:
-        yield "{}:{}".format(*server.get_host_and_port())
-    finally:
-        server.stop()
+    with object_store() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory, endpoint: str) -> People:
     made = write_people(tmp_path_factory.mktemp("people") / "data", rows=3_000, files=4)
-    client = boto3.client(
-        "s3",
-        endpoint_url=f"http://{endpoint}",
-        region_name="us-east-1",
-        aws_access_key_id="someone",
-        aws_secret_access_key="secret",
-    )
-    client.create_bucket(Bucket="bucket")
     for path in made.folder.iterdir():
-        client.upload_file(str(path), "bucket", f"people/{path.name}")
+        client(endpoint).upload_file(str(path), BUCKET, f"people/{path.name}")
     return made
 
 
 def test_an_object_store_gives_the_numbers_of_memory(people: People, endpoint: str) -> None:
     model = Ridge().fit(people.X, people.frame["outcome"])
     expected = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.1)
-    store = pyarrow.fs.S3FileSystem(
-        access_key="someone", secret_key="secret", region="us-east-1", scheme="http", endpoint_override=endpoint
-    )
+    store = filesystem(endpoint)
     leak = seepage.measure(
         model,
         "s3://bucket/people/*.parquet",
@@ -77,9 +62,7 @@ def test_a_uri_says_where_its_store_is(people: People, endpoint: str) -> None:
 
 def test_an_object_that_is_not_parquet_is_named(people: People, endpoint: str, tmp_path: Path) -> None:
     model = Ridge().fit(people.X, people.frame["outcome"])
-    store = pyarrow.fs.S3FileSystem(
-        access_key="someone", secret_key="secret", region="us-east-1", scheme="http", endpoint_override=endpoint
-    )
+    store = filesystem(endpoint)
     with store.open_output_stream("bucket/broken/part.parquet") as sink:
         sink.write(b"PAR1 and then nothing")
     with pytest.raises(seepage.errors.InputError, match=r"bucket/broken/part\.parquet cannot be read"):
@@ -105,9 +88,7 @@ def test_an_object_that_is_replaced_by_another_of_equal_size_is_named(
     people: People, endpoint: str, tmp_path: Path
 ) -> None:
     model = Ridge().fit(people.X, people.frame["outcome"])
-    store = pyarrow.fs.S3FileSystem(
-        access_key="someone", secret_key="secret", region="us-east-1", scheme="http", endpoint_override=endpoint
-    )
+    store = filesystem(endpoint)
     options = {"use_dictionary": False, "compression": "none", "write_statistics": False}
     one = pa.Table.from_pandas(people.frame[[*people.X, "outcome"]], preserve_index=False)
 

@@ -1,6 +1,7 @@
 """Arguments that mean nothing are refused with the way out; extreme ones that mean something have their limit."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ Y = X["a"].to_numpy() + random.normal(size=N)
 STEPS = ColumnTransformer([("s", StandardScaler(), ["a"]), ("o", OneHotEncoder(drop="first"), ["k"])])
 MODEL = make_pipeline(STEPS, Ridge(solver="cholesky")).fit(X, Y)
 LEAK = seepage.measure(MODEL, X, Y, noise_scale=1.0)
+CALIBRATED = partial(seepage.calibrate, LEAK, shape="isotropic")
 
 REFUSED = {
     "a prior of a category": (lambda: LEAK.remaining_variance(prior={"k": 0.25}), "'k' is a category.*success_rate"),
@@ -38,36 +40,15 @@ REFUSED = {
     "an interval of NaN": (lambda: LEAK.error_floor(interval={"a": (np.nan, 1)}), "begin below its end"),
     "intervals that are none": (lambda: LEAK.error_floor(interval=3), "mapping from attribute to"),
     "a translated reversed interval": (lambda: LEAK.privacy_measures(interval={"a": (2, 1)}), "begin below its end"),
-    "a floor for all": (
-        lambda: seepage.calibrate(LEAK, error_floor=5.0, shape="isotropic").scale,
-        "error_floor .*'age': 5.0.*, not 5.0",
-    ),
-    "a floor as text": (
-        lambda: seepage.calibrate(LEAK, error_floor={"a": "5"}, shape="isotropic").scale,
-        "must be a number, not '5'",
-    ),
-    "a rate for all": (
-        lambda: seepage.calibrate(LEAK, success_rate=0.6, shape="isotropic").scale,
-        "success_rate .*, not 0.6",
-    ),
-    "eta as text": (lambda: seepage.calibrate(LEAK, eta="1", shape="isotropic").scale, "eta must be a number, not '1'"),
-    "a share as text": (
-        lambda: seepage.calibrate(LEAK, eta=1.0, quantile="all", shape="isotropic").scale,
-        "quantile must be a number",
-    ),
-    "several releases' noise": (
-        lambda: seepage.calibrate(seepage.compose([LEAK, LEAK]), eta=1.0, shape="isotropic").scale,
-        "each release by",
-    ),
+    "a floor for all": (lambda: CALIBRATED(error_floor=5.0), "error_floor .*'age': 5.0.*, not 5.0"),
+    "a floor as text": (lambda: CALIBRATED(error_floor={"a": "5"}), "must be a number, not '5'"),
+    "a rate for all": (lambda: CALIBRATED(success_rate=0.6), "success_rate .*, not 0.6"),
+    "eta as text": (lambda: CALIBRATED(eta="1"), "eta must be a number, not '1'"),
+    "a share as text": (lambda: CALIBRATED(eta=1.0, quantile="all"), "quantile must be a number"),
+    "several releases' noise": (lambda: seepage.calibrate(seepage.compose([LEAK, LEAK]), eta=1.0), "each release by"),
     "no resamples": (lambda: LEAK.by_group(X["k"], resamples=0), "resamples must be a positive whole number, not 0"),
-    "a missing group": (
-        lambda: LEAK.by_group(pd.Series(["u", pd.NA] * 30, dtype="string")),
-        "missing group label",
-    ),
-    "numbers as text": (
-        lambda: seepage.measure(MODEL, X, Y, noise_scale=1.0, numbers="a"),
-        r"write numbers=\['a'\]",
-    ),
+    "a missing group": (lambda: LEAK.by_group(pd.Series(["u", pd.NA] * 30, dtype="string")), "missing group label"),
+    "numbers as text": (lambda: seepage.measure(MODEL, X, Y, noise_scale=1.0, numbers="a"), r"write numbers=\['a'\]"),
     "numbers that are no columns": (
         lambda: seepage.measure(MODEL, X, Y, noise_scale=1.0, numbers=["q"]),
         "numbers names 'q', which is no column",

@@ -156,6 +156,38 @@ def plain(function):
     return lambda model, values, record: function(model(*values), record[-1])
 
 
+def visited(make, data, loss=None, values=None, **settings):
+    """Compare visits in a loop of one's own with finite differences, at the first weights."""
+    import seepage.network
+
+    torch.manual_seed(0)
+    model, count = make().double(), len(data)
+    accountant = seepage.network.FisherAccountant(
+        model, nn.CrossEntropyLoss(), ids=range(count), label="public", seed=0, **settings
+    )
+    accountant.watch(data, steps=2)
+    directions = {}
+
+    def direct(name, held):
+        directions[name] = torch.randint(0, 2, held.shape).to(held.dtype) * 2 - 1
+        return directions[name]
+
+    mechanism = seepage.network.Mechanism(max_grad_norm=0.5, noise_multiplier=0.9)
+    found = mechanism.information(accountant._run.visiting.probe.products(data[:], direct))[0]
+    fresh = make().double()
+    fresh.load_state_dict(model.state_dict())
+    for mine, theirs in zip(fresh.parameters(), model.parameters(), strict=True):
+        mine.requires_grad_(theirs.requires_grad)
+    for i in range(count):
+        record = [column[i : i + 1] for column in data[:]]
+        moved = record[:1] if values is None else values(fresh, record)
+        w = [direction[i : i + 1] for direction in directions.values()]
+        (expected,) = information(
+            fresh, loss or plain(nn.functional.cross_entropy), moved, record, [w], bound=0.5, scale=0.45
+        )
+        assert abs(found[i] - expected) <= 1e-6 * abs(expected)
+
+
 class Perceptron(nn.Sequential):
     def __init__(self):
         super().__init__(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))

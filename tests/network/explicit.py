@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, jacrev
 
+from seepage.network import Mechanism, poisson_factors
+
 Tensor = torch.Tensor
 
 
@@ -51,6 +53,18 @@ def published(
         return CLIPPINGS[clipping](torch.cat([g.flatten() for g in found.values()]), bound)
 
     return [Published(one(x[i], y[i]), jacrev(one)(x[i], y[i]).reshape(-1, x[i].numel())) for i in range(len(x))]
+
+
+def matrices(
+    model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, step: Mechanism
+) -> Tensor:
+    """Return what a step gives away about each example."""
+    found = []
+    for example in published(model, loss, x, y, step.clipping, step.max_grad_norm):
+        rate, ratio = step.sample_rate or 1.0, float(example.gradient.norm()) / step.noise_scale
+        k_perp, k_par = (1.0, 1.0) if rate == 1.0 else poisson_factors(rate, ratio)
+        found.append(rate * information(example, step.noise_scale, (float(k_perp), float(k_par))))
+    return torch.stack(found)
 
 
 def information(example: Published, noise_scale: float, factors: tuple[float, float] = (1.0, 1.0)) -> Tensor:

@@ -46,7 +46,7 @@ def test_the_table_is_exact_to_a_millionth_everywhere(rate):
     np.testing.assert_allclose(table[1], rate * exact[1], rtol=1e-6)
 
 
-@pytest.mark.parametrize(("rate", "batches", "ratio"), [(0.1, 2, 1.0), (0.02, 4, 0.5), (0.3, 3, 2.0)])
+@pytest.mark.parametrize(("rate", "batches", "ratio"), [(0.02, 1, 0.5), (0.2, 1, 3.0), (0.1, 2, 1.0), (0.3, 3, 2.0)])
 def test_several_batches_in_a_step_by_simulating_the_score(rate, batches, ratio):
     """A person may be in several of the batches that a step adds up: the mixture has as many components."""
     random = np.random.default_rng(2)
@@ -82,25 +82,6 @@ def test_the_fisher_information_of_the_mixture_along_the_gradient(rate, ratio):
     assert whole == pytest.approx(rate * float(poisson_factors(rate, ratio)[1]), rel=1e-7)
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.2])
-@pytest.mark.parametrize("ratio", [0.5, 1.5, 3.0])
-def test_both_factors_by_simulating_the_score(rate, ratio):
-    """In the plane, with the gradient along the first axis: the score in g of the exact mixture density."""
-    random = np.random.default_rng(1)
-    draws = 2_000_000
-    inside = random.random(draws) < rate
-    o = random.standard_normal((draws, 2))
-    o[:, 0] += ratio * inside
-    log_ratio = ratio * o[:, 0] - ratio**2 / 2
-    post = 1 / (1 + (1 - rate) / rate * np.exp(-log_ratio))
-    score = post[:, None] * (o - np.array([ratio, 0.0]))
-    squares = score**2
-    error = squares.std(0) / np.sqrt(draws)
-    k_perp, k_par = poisson_factors(rate, ratio)
-    assert abs(squares[:, 0].mean() - rate * k_par) < 4 * error[0]
-    assert abs(squares[:, 1].mean() - rate * k_perp) < 4 * error[1]
-
-
 def test_the_published_example():
     k_perp, k_par = poisson_factors(0.01, 1.0)
     assert (round(float(k_perp), 3), round(float(k_par), 3)) == (0.026, 0.047)
@@ -113,11 +94,6 @@ def test_factors_are_shares(rate, ratio):
     for k in poisson_factors(rate, ratio):
         assert 0 < k <= 1 + 1e-9
         assert k >= rate * (1 - 1e-9) or ratio > 0
-
-
-def test_nothing_moves_without_a_gradient():
-    for k in poisson_factors(0.37, 0.0):
-        assert k == pytest.approx(0.37, rel=1e-12)
 
 
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, np.nan])

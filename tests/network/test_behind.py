@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 from seepage.errors import InputError, UnansweredError
 from seepage.network import Mechanism, StepInformation, step_information
@@ -80,39 +78,6 @@ def test_secret_batches_are_credited_as_in_one_step_of_the_whole_network():
     expected = step_information(whole, LOSS, batch, mechanism=secret, label="public")
     np.testing.assert_allclose(found.each**2, np.einsum("nvv->nv", expected.matrices), rtol=1e-9)
     np.testing.assert_allclose(found.eta, expected.eta, rtol=1e-9)
-
-
-def test_a_run_with_opacus_is_summed_step_by_step():
-    X, y = images()
-    inputs, slopes = features(X)
-    head = nn.Linear(4, 2).double()
-    data = DataLoader(TensorDataset(inputs, y, torch.arange(PEOPLE)), batch_size=4, shuffle=True)
-    private, optimizer, data = PrivacyEngine().make_private(
-        module=head,
-        optimizer=torch.optim.SGD(head.parameters(), lr=0.5),
-        data_loader=data,
-        noise_multiplier=1.5,
-        max_grad_norm=0.4,
-        poisson_sampling=False,
-    )
-    steps, weights = [], []
-    for _ in range(2):
-        for z, label, who in data:
-            weights.append((head.weight.detach().clone(), who))
-            steps.append(
-                step_information(head, LOSS, (z, label), mechanism=MECHANISM, label="public", ids=who.tolist())
-            )
-            optimizer.zero_grad()
-            LOSS(private(z), label).backward()
-            optimizer.step()
-    found = sum(steps[1:], steps[0]).through(slopes, ids=range(PEOPLE))
-    assert sorted(found.ids.tolist()) == list(range(PEOPLE))
-    assert len({tuple(weight.flatten().tolist()) for weight, _ in weights}) == 6
-    total = np.zeros((PEOPLE, 25))
-    for step in steps:
-        moved = slopes[step.ids]
-        total[step.ids] += np.einsum("nfv,nfg,ngv->nv", moved, step.matrices, moved)
-    np.testing.assert_allclose(found.each**2, total[found.ids], rtol=1e-10)
 
 
 @pytest.mark.parametrize(

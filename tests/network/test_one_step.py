@@ -19,11 +19,6 @@ NOISE, RATE = 1.3, 0.2
 BOUNDS = (0.3, 30.0)
 
 
-def factors(example, mechanism):
-    ratio = float(example.gradient.norm()) / mechanism.noise_scale
-    return tuple(float(k) for k in seepage.network.poisson_factors(mechanism.sample_rate, ratio))
-
-
 def observed(model, loss, x, y, *, noise, bound, rate, ids=None, steps=1, **settings):
     """An accountant of steps at weights that stand still, in which everybody takes part."""
     ids = range(len(x)) if ids is None else ids
@@ -43,7 +38,7 @@ def test_each_direction_gives_away_what_the_explicit_jacobian_says(name, bound, 
     model, x, y = build(name)
     mechanism = Mechanism(clipping=clipping, max_grad_norm=bound, noise_multiplier=NOISE, sample_rate=RATE)
     examples = explicit.published(model, F.cross_entropy, x, y, clipping, bound)
-    matrices = [RATE * explicit.information(e, mechanism.noise_scale, factors(e, mechanism)) for e in examples]
+    matrices = explicit.matrices(model, F.cross_entropy, x, y, mechanism)
     plain = [explicit.information(e, mechanism.noise_scale) for e in examples]
     probe = Probe(model, nn.CrossEntropyLoss())
     # What networks with parameters of their own beside layers take: everything at once.
@@ -73,13 +68,7 @@ def test_trace_attributes_and_eta_of_the_accountant(clipping, rate):
     accountant = observed(
         model, F.cross_entropy, x, y, noise=NOISE, bound=0.5, rate=rate, clipping=clipping, groups=columns, spectrum=8
     )
-    examples = explicit.published(model, F.cross_entropy, x, y, clipping, 0.5)
-    matrices = [
-        explicit.information(e, mechanism.noise_scale)
-        if rate is None
-        else rate * explicit.information(e, mechanism.noise_scale, factors(e, mechanism))
-        for e in examples
-    ]
+    matrices = explicit.matrices(model, F.cross_entropy, x, y, mechanism)
     leakage = accountant.leakage()
     # A group of a single value has no direction to average over, so nothing is left to estimate.
     for j in range(5):
@@ -192,10 +181,9 @@ def test_a_sketch_of_low_rank_brackets_the_largest_eigenvalue():
         model, F.cross_entropy, x, y, noise=NOISE, bound=0.5, rate=RATE, spectrum=8, steps=2, probes=100
     )
     mechanism = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=NOISE, sample_rate=RATE)
-    exact = np.sqrt([
-        2 * RATE * float(torch.linalg.eigvalsh(explicit.information(e, NOISE * 0.5, factors(e, mechanism)))[-1])
-        for e in explicit.published(model, F.cross_entropy, x, y, "hard", 0.5)
-    ])  # fmt: skip
+    exact = np.sqrt(
+        2 * torch.linalg.eigvalsh(explicit.matrices(model, F.cross_entropy, x, y, mechanism))[:, -1].numpy()
+    )
     found = accountant.leakage().examples
     assert (found["eta_low"] <= exact * (1 + 1e-9)).all()
     # With what the sketch lacks, by the estimated trace.

@@ -14,23 +14,9 @@ from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import (
     FisherAccountant,
     Mechanism,
-    poisson_factors,
     step_information,
     step_success_rate,
 )
-
-
-def told(mechanism, x, y, model, clipping):
-    examples = explicit.published(model, F.cross_entropy, x, y, clipping, mechanism.max_grad_norm)
-    if mechanism.sample_rate is None:
-        return np.stack([explicit.information(e, mechanism.noise_scale).numpy() for e in examples])
-    found = []
-    for e in examples:
-        ratio = float(e.gradient.norm()) / mechanism.noise_scale
-        factors = tuple(float(k) for k in poisson_factors(mechanism.sample_rate, ratio))
-        found.append(mechanism.sample_rate * explicit.information(e, mechanism.noise_scale, factors).numpy())
-    return np.stack(found)
-
 
 # Every kind of layer once, and each way of clipping and sampling with two of them.
 WAYS = [(bound, clipping, rate) for bound in (0.3, 30.0) for clipping in ("hard", "smooth") for rate in (None, 0.2)]
@@ -43,7 +29,7 @@ def test_matrices_are_those_of_the_explicit_jacobian(name, bound, clipping, rate
     model, x, y = build(name)
     mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=bound, sample_rate=rate, clipping=clipping)
     step = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public")
-    expected = told(mechanism, x, y, model, clipping)
+    expected = explicit.matrices(model, F.cross_entropy, x, y, mechanism).numpy()
     assert step.exact == (x[0].numel() <= 64)
     if not step.exact:
         assert np.abs((step.trace - np.einsum("nvv->n", expected)) / step.standard_error).max() < 6
@@ -70,8 +56,7 @@ def test_a_private_label_of_one_number_counts_among_the_values():
             return self.inner(both[:, :2]) - both[:, 2]
 
     joint = torch.cat([x, y[:, None]], 1)
-    examples = explicit.published(Joint(), lambda out, _: out.square().mean(), joint, y, "hard", 0.8)
-    expected = np.stack([explicit.information(e, mechanism.noise_scale).numpy() for e in examples])
+    expected = explicit.matrices(Joint(), lambda out, _: out.square().mean(), joint, y, mechanism).numpy()
     np.testing.assert_allclose(step.matrices, expected, rtol=1e-9, atol=1e-12 * expected.max())
 
 
@@ -206,11 +191,7 @@ def test_weights_of_classes_count_in_a_sum_and_ignored_tokens_do_not(reduction):
     mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=0.3)
     loss = nn.CrossEntropyLoss(weight=weight, ignore_index=2, reduction=reduction)
     step = step_information(model, loss, (x, y), mechanism=mechanism, label="public")
-    each = F.cross_entropy
-    examples = explicit.published(
-        model, lambda o, t: each(o, t, weight=weight, reduction="sum"), x, y, "hard", mechanism.max_grad_norm
-    )
-    expected = np.stack([explicit.information(e, mechanism.noise_scale).numpy() for e in examples])
+    expected = explicit.matrices(model, nn.CrossEntropyLoss(weight, reduction="sum"), x, y, mechanism).numpy()
     np.testing.assert_allclose(step.matrices, expected, rtol=1e-6, atol=1e-12 * np.abs(expected).max())
 
 

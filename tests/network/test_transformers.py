@@ -100,15 +100,15 @@ def _inside(model):
 def by_differences(model, batch, person):
     table = _inside(model).get_input_embeddings()
     looked_up = table(batch["input_ids"][person : person + 1]).detach()
-    columns = []
-    for place in range(LENGTH):
-        for j in range(HIDDEN):
-            shift = torch.zeros_like(looked_up)
-            shift[0, place, j] = STEP
-            ends = (published(model, batch, person, looked_up + sign * shift) for sign in (1, -1))
-            columns.append((next(ends) - next(ends)) / (2 * STEP))
-    jacobian = torch.stack(columns) * batch["attention_mask"][person].repeat_interleave(HIDDEN)[:, None]
+    jacobian = jacobian_of(lambda moved: published(model, batch, person, moved), looked_up)
+    jacobian *= batch["attention_mask"][person].repeat_interleave(HIDDEN)[:, None]
     return (jacobian @ jacobian.T / MECHANISM.noise_scale**2).numpy()
+
+
+def jacobian_of(gradient, values):
+    """How a gradient moves with each value, by finite differences."""
+    steps = STEP * torch.eye(values.numel(), dtype=torch.float64).view(-1, *values.shape)
+    return torch.stack([(gradient(values + step) - gradient(values - step)) / (2 * STEP) for step in steps])
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -155,13 +155,7 @@ def test_pixels_of_a_vision_transformer_are_told_as_finite_differences_say(lora)
         return gradient * (MECHANISM.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
 
     for i in range(3):
-        columns = []
-        for j in range(16):
-            shift = torch.zeros(16, dtype=torch.float64)
-            shift[j] = STEP
-            ends = (published(images[i : i + 1] + sign * shift.view(1, 1, 4, 4), labels[i : i + 1]) for sign in (1, -1))
-            columns.append((next(ends) - next(ends)) / (2 * STEP))
-        jacobian = torch.stack(columns)
+        jacobian = jacobian_of(lambda moved, i=i: published(moved, labels[i : i + 1]), images[i : i + 1])
         expected = (jacobian @ jacobian.T / MECHANISM.noise_scale**2).numpy()
         np.testing.assert_allclose(step.matrices[i], expected, rtol=1e-5, atol=1e-6 * expected.max())
 

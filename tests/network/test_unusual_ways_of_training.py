@@ -4,7 +4,7 @@ import differences
 import numpy as np
 import pytest
 import torch
-from differences import Perceptron, Watched
+from differences import Perceptron, Watched, visited
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils import parametrizations
@@ -21,33 +21,6 @@ X, Y = torch.randn(COUNT, 6).double(), torch.randint(0, 3, (COUNT,))
 TOKENS = torch.randint(0, 10, (COUNT, 3))
 DATA, LOSS = TensorDataset(X, Y), nn.CrossEntropyLoss()
 CROSS_ENTROPY = differences.plain(F.cross_entropy)
-
-
-def visited(make, data, loss=CROSS_ENTROPY, values=None, **settings):
-    """Compare visits in a loop of one's own with finite differences, at the first weights."""
-    torch.manual_seed(0)
-    model = make().double()
-    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", seed=0, **settings)
-    accountant.watch(data, steps=2)
-    directions = {}
-
-    def direct(name, held):
-        directions[name] = torch.randint(0, 2, held.shape).to(held.dtype) * 2 - 1
-        return directions[name]
-
-    found = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(
-        accountant._run.visiting.probe.products(data[:], direct)
-    )[0]
-    fresh = make().double()
-    fresh.load_state_dict(model.state_dict())
-    for mine, theirs in zip(fresh.parameters(), model.parameters(), strict=True):
-        mine.requires_grad_(theirs.requires_grad)
-    for i in range(COUNT):
-        record = [column[i : i + 1] for column in data[:]]
-        moved = record[:1] if values is None else values(fresh, record)
-        w = [direction[i : i + 1] for direction in directions.values()]
-        (expected,) = differences.information(fresh, loss, moved, record, [w], bound=0.5, scale=0.45)
-        assert found[i] == pytest.approx(expected, rel=1e-6)
 
 
 def half(module, loss, batch):

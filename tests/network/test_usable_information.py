@@ -170,6 +170,8 @@ def test_updates_that_make_no_sense_are_refused(options, message):
         ({"a": np.ones((4, 2))}, [0, 0, 0, 1], {"folds": 2}, "at least 2 batches"),
         ({"a": np.ones((8, 2))}, [0, 1] * 4, {"folds": 2, "family": "boosting"}, "'boosting'"),
         ({"a": np.ones((8, 2))}, [0, 1] * 4, {"folds": 1}, "at least 2"),
+        ({"a": np.ones((4, 2))}, [0, 1, 0, 1], {"folds": 2, "features": "mean"}, "features must be"),
+        ({"a": np.ones((4, 2))}, [0, 1, 0, 1], {"folds": 2, "width": 0}, "width must be"),
     ],
 )
 def test_wrong_inputs_are_quoted(gradients, values, options, message):
@@ -217,10 +219,3 @@ def test_entries_are_drawn_and_never_mixed():
     np.testing.assert_array_equal(some[1] - some[0], 30.0)
     # Rows without a shape are taken as they are.
     np.testing.assert_array_equal(stored.features("layer", "maxima", width=30, seed=0), rows)
-
-
-def test_features_that_nobody_knows_are_refused():
-    with pytest.raises(seepage.errors.InputError, match="features must be"):
-        usable_information({"layer": np.zeros((4, 2))}, [0, 1, 0, 1], features="mean", folds=2)
-    with pytest.raises(seepage.errors.InputError, match="width must be"):
-        usable_information({"layer": np.zeros((4, 2))}, [0, 1, 0, 1], width=0, folds=2)
