@@ -1,8 +1,15 @@
 """Requests as researchers hand them in: folders of outputs, each with what it is said to be beside it."""
 
 import numpy as np
+import pandas as pd
 
 from seepage.models import Aggregate
+
+RNG = np.random.default_rng(5)
+PEOPLE = pd.DataFrame(
+    {"id": [f"p{i}" for i in range(500)], "age": RNG.integers(18, 90, 500), "sex": RNG.choice(["F", "M"], 500)}
+)
+PEOPLE["score"] = np.round(20 + 0.5 * PEOPLE["age"] + RNG.normal(0, 8, 500))
 
 
 def said(path, **keys):

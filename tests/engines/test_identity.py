@@ -117,17 +117,6 @@ def test_a_small_file_of_the_same_size_footer_and_time_is_known_by_what_it_holds
         measured(model, folder, Between(swap))
 
 
-def test_a_file_whose_time_is_set_back_is_known_by_its_footer(folder: Path, model: Ridge) -> None:
-    def swap() -> None:
-        path = folder / "1.parquet"
-        before = path.stat()
-        people(50, 7, 50).to_parquet(path)
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-    with pytest.raises(seepage.errors.InputError, match=r"1\.parquet has changed since the job began"):
-        measured(model, folder, Between(swap))
-
-
 def test_a_file_that_is_replaced_before_resuming_is_named(folder: Path, model: Ridge, tmp_path: Path) -> None:
     measured(model, folder, output=tmp_path / "out")
     next((tmp_path / "out" / "examples").iterdir()).unlink()

@@ -6,19 +6,11 @@ import re
 import sys
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
 import pytest
-from requests_made import line, table
+from requests_made import PEOPLE, line, table
 
 import seepage
 from seepage.request import check
-
-RNG = np.random.default_rng(5)
-PEOPLE = pd.DataFrame(
-    {"id": [f"p{i}" for i in range(500)], "age": RNG.integers(18, 90, 500), "sex": RNG.choice(["F", "M"], 500)}
-)
-PEOPLE["score"] = np.round(20 + 0.5 * PEOPLE["age"] + RNG.normal(0, 8, 500))
 
 
 def _requested(folder, people=PEOPLE):

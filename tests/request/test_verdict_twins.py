@@ -5,20 +5,16 @@ import stat
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import twins
+from requests_made import PEOPLE as EVERYBODY
 from requests_made import line, table
 
 import seepage
 from seepage.request import check
 
-RNG = np.random.default_rng(5)
-PEOPLE = pd.DataFrame(
-    {"id": [f"p{i}" for i in range(500)], "age": RNG.integers(18, 90, 500), "sex": RNG.choice(["F", "M"], 500)}
-)
-PEOPLE["score"] = np.round(20 + 0.5 * PEOPLE["age"] + RNG.normal(0, 8, 500))
-PEOPLE["ward"] = np.where(np.arange(500) == 3, "hermitage", RNG.choice(["north", "south"], 500))
+WARDS = np.random.default_rng(6).choice(["north", "south"], 500)
+PEOPLE = EVERYBODY.assign(ward=np.where(np.arange(500) == 3, "hermitage", WARDS))
 LONG = "a_table_of_means_with_a_name_that_is_longer_than_any_column_of_a_terminal_of_eighty_columns"
 
 

@@ -88,7 +88,8 @@ def measured(made: Made, asked: TableQuestion) -> SamplingLeakage:
     printed = replace(printed, fewest=fewest, cells=cell, by=tuple(made.by))
     if isinstance(known_group_sizes, str):
         raise InputError(f"known_group_sizes is a list of columns: [{known_group_sizes!r}].")
-    what = [*_statistics(made.numbers.names)]
+    # What is printed of the cells, without the cells.
+    what = [*dict.fromkeys(name.partition(", ")[0] for name in made.numbers.names)]
     for name in known_group_sizes:
         values = records.columns[name] if name in records.columns else people.labels(name)
         encoded = name in records.levels and not is_code(records.levels[name])
@@ -116,11 +117,6 @@ def measured(made: Made, asked: TableQuestion) -> SamplingLeakage:
             columns=records.columns,
         )
     )
-
-
-def _statistics(names: Sequence[str]) -> dict[str, None]:
-    """Return what is printed of the cells, without the cells."""
-    return dict.fromkeys(name.partition(", ")[0] for name in names)
 
 
 def _assumptions(what: Sequence[str], digits: Digits, made: Made) -> tuple[Assumption, ...]:

@@ -226,11 +226,9 @@ class SamplingInformation(GatheredInformation):
         """Whose part of the noise is so large that it is another without them."""
         if not (unknown.largest > _LARGE).any():
             return np.zeros(self.count, dtype=bool)
-        return np.asarray(self._owns(unknown)[self._place(np.arange(self.count))] > _LARGE)
-
-    def _owns(self, unknown: Unknown) -> Array:
-        """Return how much of the noise in their own direction everybody in the crowd is."""
-        return unknown.crowd.moves.total(partial(_Listed.of, unknown=unknown.alone())).values
+        # How much of the noise in their own direction everybody in the crowd is.
+        parts = unknown.crowd.moves.total(partial(_Listed.of, unknown=unknown.alone())).values
+        return np.asarray(parts[self._place(np.arange(self.count))] > _LARGE)
 
     @cached_property
     def _outcomes(self) -> Crowd:

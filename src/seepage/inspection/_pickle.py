@@ -309,10 +309,6 @@ def _inline(machine: _Machine, target: Thing, state: Pairs) -> None:
     machine.take(target.array.nbytes)
 
 
-def _next_index(machine: _Machine) -> int:
-    return len(machine.memo)
-
-
 def _key(form: str) -> Callable[[_Machine], int]:
     """Return the function that reads a key of the memo: a number of some bytes, or a line of digits."""
     return lambda machine: int(machine.number(form) if form else machine.line())
@@ -371,7 +367,7 @@ _STEPS: dict[int, _Step] = {
     0x8E: _binary("<Q"),
     0x92: _made_with_names,
     0x93: _stack_global,
-    0x94: _put(_next_index),
+    0x94: _put(lambda machine: len(machine.memo)),
     0x95: _skip(8),
     0x96: _binary("<Q"),
     0x97: _fixed(lambda: Thing("a buffer beside the file")),

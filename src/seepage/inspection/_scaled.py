@@ -83,7 +83,8 @@ class Shapes:
                     same = self._contains(place, values, near)
                 else:
                     few = len(values) <= _MOST_OTHERS * len(column.distinct)
-                    same = few and self._contained(column.distinct, values, near)
+                    chance = 2 * near * len(values)
+                    same = few and self._match(column.distinct, values, _occupied(values), near, chance)
                 if same:
                     return Hits((column.name,), min(len(vector), len(column.values)))
         return None
@@ -94,9 +95,6 @@ class Shapes:
             self._cells[place] = _occupied(distinct)
         chance = max(self._columns[place].density, 2 * near * len(distinct))
         return self._match(values, distinct, self._cells[place], near, chance)
-
-    def _contained(self, values: Array, among: Array, near: float) -> bool:
-        return self._match(values, among, _occupied(among), near, 2 * near * len(among))
 
     def _match(self, few: Array, many: Array, cells: "NDArray[np.bool_]", near: float, chance: float) -> bool:
         """Return whether some scale and shift put all of a few values on some of many.

@@ -249,7 +249,9 @@ class Products:
     def measure(self, call: Call, back: Moving) -> None:
         """Add one use of a layer."""
         if call.whole:
-            self._add(_ghost.measured(call, back) if is_plain(call.unit) else _of_layer(call, back))
+            plain = is_plain(call.unit)
+            gradients = () if plain else _gradients(call, back).values()
+            self._add(_ghost.measured(call, back) if plain else _ghost.sum_products(list(gradients)))
             return
         for name, gradient in _gradients(call, back).items():
             # A parameter used several times has one gradient, the sum over its uses.
@@ -277,10 +279,6 @@ def _gradients(call: Call, back: Moving) -> dict[str, Moving]:
         raise RandomLayerError(
             f"The layer {call.name!r} ({type(call.unit).__name__}) owns parameters and draws random numbers."
         ) from error
-
-
-def _of_layer(call: Call, back: Moving) -> Tensor:
-    return _ghost.sum_products(list(_gradients(call, back).values()))
 
 
 def _check_kept(call: Call) -> None:

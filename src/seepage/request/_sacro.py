@@ -117,7 +117,9 @@ def write_folder(place: Path, verdict: Decided, twins: Twins) -> None:
         "tool": {"@type": "SoftwareApplication", "name": "seepage", "version": __version__},
         "results": {each.uid: each.entry(timestamp) for each in handed.records},
     }
-    files = {**handed.files, "config.json": _dumped(_config(verdict)), "results.json": _dumped(results)}
+    # What the viewer shows as the risk profile.
+    profile = {**dict(verdict.limits), "seepage_policy": verdict.asked, "seepage_version": __version__}
+    files = {**handed.files, "config.json": _dumped(profile), "results.json": _dumped(results)}
     (place / "checksums").mkdir(parents=True)
     sums = {f"checksums/{each}.txt": sha256(content).hexdigest().encode() for each, content in files.items()}
     # The results last: without them there is nothing to open.
@@ -226,11 +228,6 @@ def _reason(each: OutputVerdict) -> str:
 
 def _shown(text: str) -> str:
     return visible(text).translate(_MARKUP)
-
-
-def _config(verdict: Decided) -> dict[str, Json]:
-    """Return what the viewer shows as the risk profile."""
-    return {**dict(verdict.limits), "seepage_policy": verdict.asked, "seepage_version": __version__}
 
 
 def _version() -> str:

@@ -80,12 +80,13 @@ def united(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     if len(kinds) > 1:
         kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
         # A view is another way to hold the same.
-        kinds = list(dict.fromkeys(read_as(kind) if _is_view(kind) else kind for kind in kinds))
+        views = ("string_view", "binary_view")
+        kinds = list(dict.fromkeys(read_as(kind) if str(kind) in views else kind for kind in kinds))
     if len(kinds) > 1 and any(pa.types.is_decimal(kind) for kind in kinds):
         # Arrow's own choice has no room for all whole numbers, and beside short floats none for the digits of decimals.
         scale = max(kind.scale for kind in kinds if pa.types.is_decimal(kind))
         exact = pa.float64() if any(map(pa.types.is_floating, kinds)) else pa.decimal128(38, scale)
-        kinds = [exact if _is_exact(kind) else kind for kind in kinds]
+        kinds = [exact if pa.types.is_decimal(kind) or pa.types.is_integer(kind) else kind for kind in kinds]
     try:
         whole = pa.unify_schemas([pa.schema([("", kind)]) for kind in kinds], promote_options="permissive")
     except pa.ArrowTypeError:
@@ -99,14 +100,6 @@ def read_as(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     is_bytes = pa.types.is_fixed_size_binary(kind) or pa.types.is_large_binary(kind) or str(kind) == "binary_view"
     return pa.binary() if is_bytes else kind
-
-
-def _is_view(kind: pa.DataType) -> bool:
-    return str(kind) in ("string_view", "binary_view")
-
-
-def _is_exact(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(kind) or pa.types.is_integer(kind))
 
 
 def _unlike(kinds: Mapping[pa.Field, str]) -> tuple[pa.Field, str]:
