@@ -25,7 +25,7 @@ class Checker(HTMLParser):
         re.findall(
             r"\w+",
             "html head meta title style body main article header section footer h1 h2 h3 p ul li dl dt dd div table "
-            "caption thead tbody tr th td span bdi code figure svg desc line text path circle rect",
+            "caption thead tbody tr th td span bdi code figure bdi svg g defs use clippath path rect line text",
         )
     )
 
@@ -39,7 +39,10 @@ class Checker(HTMLParser):
     def handle_starttag(self, tag, attrs):
         assert tag in self.ALLOWED, tag
         names = [name for name, _ in attrs]
-        assert not [name for name in names if name.startswith("on") or name in ("href", "src", "style", "srcset")]
+        assert not [name for name in names if name.startswith("on") or name in ("src", "srcset")]
+        # A picture refers to its own parts, and has styles of its own.
+        assert all("svg" in self.open and value.startswith("#") for name, value in attrs if name == "href")
+        assert tag == "svg" or "svg" in self.open or "style" not in names
         self.seen.append((tag, dict(attrs)))
         self.ids += [value for name, value in attrs if name == "id"]
         if re.fullmatch("h[1-6]", tag):

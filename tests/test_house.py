@@ -51,7 +51,7 @@ STAIRS = {
         ("rows",),
         ("columns",),
     ),
-    "report": (("",), ("write", "content"), ("_edition",), ("_document",)),
+    "report": (("",),),
     "cli": (("",), ("commands",), ("input",), ("terminal",)),
 }
 # Doors show users what is in the rooms, and nobody inside goes through one: the front door, those that show a part of a
@@ -68,25 +68,25 @@ KNOWN_PRIVATE: set[str] = set()
 CEILINGS = {
     "(root)": 1_921,
     "aggregates": 1_117,
-    "attackers": 3_738,
+    "attackers": 3_737,
     "attacks": 796,
-    "cli": 3_011,
+    "cli": 2_990,
     "core": 319,
     "display": 610,
     "equations": 814,
     "execution": 1_652,
-    "inspection": 2_338,
-    "leakage": 1_796,
+    "inspection": 2_336,
+    "leakage": 1_790,
     "ledger": 1_728,
     "linear": 14_588,
     "meaning": 699,
     "network": 5_022,
-    "pages": 212,
-    "release": 3_364,
-    "report": 1_538,
-    "request": 1_917,
+    "pages": 296,
+    "release": 3_346,
+    "report": 837,
+    "request": 1_812,
 }
-TESTS_CEILING = 32_135
+TESTS_CEILING = 31_316
 
 
 def _pairs(imports):

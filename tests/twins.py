@@ -1,8 +1,6 @@
 """What a folder of twins holds, read as its readers would."""
 
-import csv
 import html
-import io
 import json
 import re
 
@@ -15,13 +13,11 @@ def said(folder, stem):
     page = (folder / f"{stem}.html").read_text()
     text = (folder / f"{stem}.txt").read_text()
     assert max(map(len, text.splitlines())) <= 80
-    rows = list(csv.reader(io.StringIO((folder / f"{stem}.csv").read_text())))
-    assert len({len(row) for row in rows}) == 1
     found = json.loads((folder / f"{stem}.json").read_text(), parse_constant=_refused)
+    words = re.sub(r"<(svg|style).*?</\1>|<[^>]*>", " ", page.partition("<body>")[2], flags=re.DOTALL)
     return {
-        "html": _line(html.unescape(re.sub(r"<[^>]*>", " ", page.partition("<body>")[2]))),
+        "html": _line(html.unescape(words)),
         "txt": _line(text),
-        "csv": _line(" ".join(" ".join(row) for row in rows)),
         "json": _line(" ".join(_strings(found))),
     }
 

@@ -71,7 +71,7 @@ def folder(terminal: Terminal) -> Path:
     for name, depth in (("deep", 100_000), ("deeper_than_models", 300)):
         with zipfile.ZipFile(folder / f"{name}.skops", "w") as archive:
             archive.writestr("schema.json", '{"__class__": "Ridge", "content": ' + "[" * depth + "]" * depth + "}")
-    (folder / "report.json").write_text('{"schema": "urn:seepage:report:6"}')
+    (folder / "report.json").write_text('{"schema": "urn:seepage:document:1"}')
     (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:5", "people": "many"}')
     (folder / "latin.json").write_bytes(b'{"schema": "\xe9"}')
     (folder / "deep.json").write_text("[" * 100_000)
@@ -192,7 +192,7 @@ CASES = {
     "a policy that is not UTF-8": (checked("latin"), ["is not TOML"]),
     "a folder for a policy": ("check model.skops people.csv -t progression -n 1 --policy parts", ["Is a directory"]),
     "no certificate": ("certify model.skops people.csv", ["is no certificate"]),
-    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:6'"]),
+    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:document:1'"]),
     "streamed text": (measured(more="--stream"), ["only Parquet"]),
     "no such quantity": ("explain etta", ["Did you mean 'eta'?"]),
     "not a document": ("show people.csv", ["not JSON"]),

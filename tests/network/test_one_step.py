@@ -127,7 +127,7 @@ def test_no_value_of_a_group_is_known_better_than_its_floor_says():
     assert leak.error_floor()["scan"].min() == pytest.approx(exact, rel=0.2)
     # A mean over the values of the group would have promised this.
     promise = {"error_floor": {"scan": 1.4 * exact}}
-    assert seepage.Report.of(leak, "internal", policy=promise).document.verdict.status == "missed"
+    assert seepage.Report.of(leak, "internal", policy=promise).verdict.status == "missed"
     assert "no mean over them" in " ".join(leak.summary().split())
 
 

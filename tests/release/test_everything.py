@@ -4,6 +4,7 @@ import io
 import tempfile
 import zipfile
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from unittest.mock import patch
 
@@ -107,8 +108,8 @@ def _texts_of(release, noisy, policy):
                 files[name] = f"{type(refusal).__name__}: {refusal}"
     found = {"certificate": certificate.json(), "its page": certificate.html(), "table": str(publication.table())}
     try:
-        report = seepage.Report.of(release.leak, "publishable", policy=policy, key=b"k" * 32)
-        report = replace(report, document=replace(report.document, created=NOW))
+        with patch("seepage.report._report._now", lambda: datetime(2026, 1, 1, tzinfo=timezone.utc)):
+            report = seepage.Report.of(release.leak, "publishable", policy=policy, key=b"k" * 32)
         found |= {"report": report.html(), "its text": report.markdown(), "its JSON": report.json()}
     except seepage.errors.SeepageError as refusal:
         found["report"] = f"{type(refusal).__name__}: {refusal}"

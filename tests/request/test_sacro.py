@@ -71,7 +71,7 @@ def test_the_viewer_finds_each_output_with_its_file(verdict, folder):
         (file,) = found["results"][output.name]["files"]
         assert (folder / file["name"]).read_bytes() == (verdict.folder / output.file).read_bytes()
     files = [each["name"] for each in found["results"]["request (verdict)"]["files"]]
-    assert files == [f"request-verdict.{ending}" for ending in ("txt", "csv", "json")]
+    assert files == [f"request-verdict.{ending}" for ending in ("txt", "json")]
 
 
 def test_the_risk_profile_is_what_was_asked(verdict, folder):

@@ -68,7 +68,7 @@ def test_acro_loads_the_folder(acro, verdict, tmp_path):
     (frame,) = june.output
     assert list(frame["Estimate"]) == list(pd.read_csv(verdict.folder / "june.csv")["Estimate"])
     whole = records.get("request (verdict)")
-    assert "FAIL: request must not be let out as it is" in whole.summary
+    assert "FAIL: request must not be published as it is" in whole.summary
     assert list(whole.outcome["verdict"]) == ["fail"]
     assert "p7" not in records.print()
     assert {"june.csv", "results.json", "config.json"} <= _verified(tmp_path / "out")
@@ -103,8 +103,8 @@ def test_two_requests_in_one_session_keep_their_files(acro, verdict, tmp_path, m
         check(folder, people=PEOPLE).to_sacro(session)
     session.finalise("out", "json")
     text = [(tmp_path / "out" / f"{name}-verdict.txt").read_text() for name in ("first", "second")]
-    assert "PASS: first may be let out" in text[0]
-    assert "PASS: second may be let out" in text[1]
+    assert "PASS: first may be published" in text[0]
+    assert "PASS: second may be published" in text[1]
     entries = json.loads((tmp_path / "out" / "results.json").read_text())["results"]
     assert {"first line", "first (verdict)", "second line", "second (verdict)"} <= set(entries)
 

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from html import escape
 from typing import Literal
 
 import numpy as np
@@ -179,10 +180,7 @@ class SamplingLeakage(Leakage):
         return str(self.by_attacker())
 
     def _repr_html_(self) -> str:
-        from seepage import pages
-
-        table = self.by_attacker()
-        return pages.article(pages.tag("h3", table.heading), pages.tag("pre", str(table)))
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def __str__(self) -> str:
         return self.summary()

@@ -151,8 +151,8 @@ class Statement:
         return json.dumps(found, indent=2)
 
     def _repr_html_(self) -> str:
-        said = pages.terms([("For a paper", self.paper), ("For an ethics form", self.ethics)])
-        return pages.article(pages.tag("h3", "What may be said; no certificate"), said)
+        said = (pages.Section("For a paper", (self.paper,)), pages.Section("For an ethics form", (self.ethics,)))
+        return pages.snippet(pages.Document("Statement; no certificate", "", said))
 
     def __str__(self) -> str:
         return self.ethics

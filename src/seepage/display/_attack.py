@@ -55,8 +55,7 @@ class AttackDisplay(Display):
         seen = np.isfinite(self.bound) & np.isfinite(self.attack)
         bound, attack = self.bound[seen], self.attack[seen]
         ends = np.array([min(bound.min(), attack.min()), max(bound.max(), attack.max())])
-        many = len(bound) > 2000
-        ax.scatter(bound, attack, 9, _drawing.BLUE, alpha=0.5, linewidths=0, rasterized=many, label="one person")
+        ax.scatter(bound, attack, 9, _drawing.BLUE, alpha=0.5, linewidths=0, label="one person")
         ax.plot(ends, ends, color=_drawing.RED, linewidth=1.4, label="the bound")
         errors = self.quantity.endswith("error")
         if errors and ends[0] > 0 and ends[1] / ends[0] > 5:

@@ -3,6 +3,7 @@
 import re
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
@@ -14,8 +15,8 @@ from seepage.display import _drawing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-# Of pictures in files.
-_DPI = 160
+# Comments repeat the labels of a picture, and groups have names that nothing refers to.
+_NOISE = re.compile(r'<metadata>.*?</metadata>|<!--.*?-->| xmlns:xlink="[^"]*"|(?<=<g) id="[^"]*"', re.DOTALL)
 
 
 @dataclass(eq=False)
@@ -54,7 +55,7 @@ class Display(ABC):
     @final
     def png(self) -> bytes:
         """Return the picture as PNG, for a file; nothing is shown on a screen."""
-        return self._written("png", dpi=_DPI, facecolor="white")
+        return self._written("png", {}, dpi=160, facecolor="white")
 
     @final
     def svg(self, title: str) -> str:
@@ -65,18 +66,18 @@ class Display(ABC):
         title : str
             What it shows, for readers who do not see it.
         """
-        drawn = self._written("svg", transparent=True, metadata={"Date": None}).decode()
-        inner = re.sub(r"<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
+        drawn = self._written("svg", {"svg.fonttype": "none", "svg.hashsalt": title}, transparent=True).decode()
+        inner = _NOISE.sub("", drawn[drawn.index("<svg") :]).replace("#000000", "currentColor")
         label = f'<svg role="img" aria-label="{escape(title)}" fill="currentColor"'
-        return inner.replace("<svg", label, 1).replace("#000000", "currentColor")
+        return inner.replace("xlink:href", "href").replace("<svg", label, 1)
 
-    def _written(self, kind: str, **options: Any) -> bytes:
+    def _written(self, kind: str, settings: Mapping[str, Any], **options: Any) -> bytes:
         """Return the picture in a format of matplotlib."""
         plt = _drawing.pyplot()
         from matplotlib.figure import Figure
 
         written = BytesIO()
-        with plt.rc_context({**_drawing.STYLE, "svg.hashsalt": "seepage"}), warnings.catch_warnings():
+        with plt.rc_context({**_drawing.STYLE, **settings}), warnings.catch_warnings():
             # A letter that the font lacks is drawn as a box.
             warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
             figure = Figure(figsize=self._size(), layout="constrained")

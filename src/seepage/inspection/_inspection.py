@@ -9,7 +9,7 @@ from seepage import pages
 from seepage._records import Json
 from seepage._version import __version__
 from seepage.inspection._finding import RULES, Finding, Word
-from seepage.pages import visible, wrapped
+from seepage.pages import Document, Mark, Section, visible
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,16 @@ class Inspection:
         words = {each.word for each in self.findings}
         return "fail" if "fail" in words else "review" if words else "pass"
 
+    def document(self) -> Document:
+        """Return it as a document."""
+        said = tuple(f"{each.word} ({each.sure}): {each.sentence()}" for each in self.findings)
+        marks: dict[Word, Mark] = {"pass": "met", "review": "open", "fail": "missed"}
+        found = Section("Findings", said or ("None.",), mark=marks[self.verdict])
+        return Document(self._headline(), "", (found, Section("Method", (self._how(),))))
+
     def text(self) -> str:
         """Return it as a person reads it on a terminal."""
-        lines = wrapped(self._headline())
-        for each in self.findings:
-            lines += ["", *wrapped(f"{each.word} ({each.sure}): {visible(each.sentence())}", "- ")]
-        return "\n".join([*lines, "", *wrapped(self._how())])
+        return pages.text(self.document()).rstrip()
 
     def to_json(self) -> str:
         """Return it for a machine."""
@@ -85,9 +89,7 @@ class Inspection:
         return self.text()
 
     def _repr_html_(self) -> str:
-        rows = [(each.word, each.sure, each.sentence()) for each in self.findings]
-        table = pages.table("What was found", ("Verdict", "How sure", "What to tell"), rows) if rows else None
-        return str(pages.article(pages.tag("h2", self._headline()), table, pages.paragraph(self._how())))
+        return pages.snippet(self.document())
 
 
 def as_sarif(inspections: Sequence[Inspection]) -> str:

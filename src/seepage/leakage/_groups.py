@@ -154,9 +154,10 @@ class GroupLeakage:
             ends = zip(self._points[name], *self._interval(self._resampled[name]), strict=True)
             columns.append([f"{point:.3g} ({low:.3g} to {high:.3g})" for point, low, high in ends])
         people = [f"{group.count:,}" for group in self.groups.values()]
-        rows = zip([pages.name(str(group)) for group in self.groups], people, *columns, strict=True)
+        rows = list(zip([pages.name(str(group)) for group in self.groups], people, *columns, strict=True))
         caption = f"eta of each group, with intervals of {self.confidence:.0%}"
-        return pages.article(pages.table(caption, ["group", "people", *_STATISTICS], rows))
+        table = pages.Grid.of(caption, ["group", "people", *_STATISTICS], rows)
+        return pages.snippet(pages.Document("Groups", "", (pages.Section("Exposure by group", tables=(table,)),)))
 
     def __repr__(self) -> str:
         return f"GroupLeakage({len(self.groups)} groups)\n{self.frame}"

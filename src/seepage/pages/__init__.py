@@ -1,18 +1,18 @@
-"""Pages that need nothing else: HTML that names from anywhere cannot break, words for numbers, one stylesheet."""
+"""Documents and their writers: HTML, text, Markdown, JSON; words for numbers and names."""
 
-from seepage.pages._html import Content as Content
-from seepage.pages._html import Html as Html
-from seepage.pages._html import picture as picture
-from seepage.pages._html import tag as tag
-from seepage.pages._html import together as together
-from seepage.pages._parts import article as article
-from seepage.pages._parts import bullets as bullets
-from seepage.pages._parts import page as page
-from seepage.pages._parts import paragraph as paragraph
-from seepage.pages._parts import section as section
-from seepage.pages._parts import table as table
-from seepage.pages._parts import terms as terms
-from seepage.pages._twins import Twins as Twins
+from seepage.pages._document import SCHEMA as SCHEMA
+from seepage.pages._document import Document as Document
+from seepage.pages._document import Grid as Grid
+from seepage.pages._document import Item as Item
+from seepage.pages._document import Mark as Mark
+from seepage.pages._document import Section as Section
+from seepage.pages._files import DocumentFiles as DocumentFiles
+from seepage.pages._html import Picture as Picture
+from seepage.pages._html import html as html
+from seepage.pages._html import snippet as snippet
+from seepage.pages._text import lines as lines
+from seepage.pages._text import markdown as markdown
+from seepage.pages._text import text as text
 from seepage.pages._words import NOTHING as NOTHING
 from seepage.pages._words import WIDTH as WIDTH
 from seepage.pages._words import counted as counted

@@ -1,67 +1,81 @@
-"""HTML as a type of its own: what is not of it is text, and text is escaped, always.
+"""Documents as HTML: one page, or a part of one. Every text is escaped by the template."""
 
-Whatever is done to a piece of `Html` with the methods of strings gives a plain string, which is escaped like any other:
-a mistake shows on the page, and opens nothing.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Mapping
+from functools import cache
 from html import escape
-from typing import TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from seepage.errors import MissingExtraError
+from seepage.pages._document import Document
+from seepage.pages._text import text
 from seepage.pages._words import visible
 
-
-class Html(str):
-    """A piece of a page. Made by `tag`, `together` and the parts beside them, and by nothing else."""
-
-    __slots__ = ()
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
-Content: TypeAlias = "str | Iterable[Content] | None"
-"""What an element may hold: HTML as it is, text that will be escaped, nothing, or several of these."""
+class Picture(Protocol):
+    """A display of `seepage.display`."""
 
-# How elements that hold nothing are closed.
-_EMPTY = {"meta": ">"} | dict.fromkeys(("line", "path", "circle", "rect"), "/>")
+    def svg(self, title: str) -> str:
+        """Return it as an element of a page."""
+        ...
+
+    def png(self) -> bytes:
+        """Return it for a file."""
+        ...
 
 
-def tag(element: str, /, *content: Content, **attributes: str | None) -> Html:
-    """Return an element; `class_` is its class, an underscore within a name a hyphen, None an attribute left out."""
-    if not all(each.isidentifier() for each in (element, *attributes)):
-        raise ValueError(f"The name of an element or attribute is none: {element!r} {list(attributes)}")
-    opening = element + "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_safe(value)}"'
-        for key, value in attributes.items()
-        if value is not None
+def html(document: Document, pictures: Mapping[str, Picture] | None = None) -> str:
+    """Return one page that needs nothing else: no network, no fonts, no scripts.
+
+    Parameters
+    ----------
+    document : Document
+        What it says.
+    pictures : mapping from heading to Display, optional
+        The picture of each section that has one.
+    """
+    return _template("page.html").render(document=document, pictures=_drawn(pictures), level=1)
+
+
+def snippet(document: Document, pictures: Mapping[str, Picture] | None = None, level: int = 2) -> str:
+    """Return a document as a part of a page, such as a notebook; as text where Jinja2 is not installed."""
+    try:
+        template = _template("article.html")
+    except MissingExtraError:
+        return f"<pre>{escape(text(document))}</pre>"
+    return template.render(document=document, pictures=_drawn(pictures), level=level)
+
+
+def _drawn(pictures: Mapping[str, Picture] | None) -> dict[str, str]:
+    return {head: picture.svg(head) for head, picture in (pictures or {}).items()}
+
+
+@cache
+def _template(name: str) -> "Template":
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError:
+        raise MissingExtraError(
+            'Pages need Jinja2, which is not installed. Install it with: pip install "seepage[report]"'
+        ) from None
+    folder = Path(__file__).parent
+    made = Environment(
+        autoescape=True,
+        finalize=_shown,
+        loader=FileSystemLoader(folder),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
     )
-    if element in _EMPTY:
-        return Html(f"<{opening}{_EMPTY[element]}")
-    return Html(f"<{opening}>{together(*content)}</{element}>")
+    made.globals["css"] = (folder / "page.css").read_text(encoding="utf-8")
+    return made.get_template(name)
 
 
-def together(*content: Content) -> Html:
-    """Return pieces of HTML and text as one piece."""
-    return Html("".join(map(_piece, content)))
-
-
-def stylesheet(rules: str) -> Html:
-    """Return the rules of this package's own file, which are neither text nor markup."""
-    assert "<" not in rules
-    return Html(f"<style>{rules}</style>")
-
-
-def picture(drawn: str, caption: str) -> Html:
-    """Return a picture of `seepage.display`, which is markup of matplotlib, above its caption."""
-    return tag("figure", Html(drawn), tag("figcaption", caption, class_="small"))
-
-
-def _piece(content: Content) -> str:
-    if content is None:
-        return ""
-    if isinstance(content, Html):
-        return content
-    return _safe(content) if isinstance(content, str) else together(*content)
-
-
-def _safe(text: str) -> str:
-    # Attributes stand in double quotes; a sign stays with its number.
-    return escape(visible(text), quote=False).replace('"', "&quot;").replace("± ", "±\u00a0")
+def _shown(value: Any) -> Any:
+    """Return text in which every character shows itself; markup of the template as it is."""
+    return (
+        value if hasattr(value, "__html__") or not isinstance(value, str) else visible(value).replace("± ", "±\u00a0")
+    )

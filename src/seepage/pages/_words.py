@@ -65,4 +65,6 @@ WIDTH = 79
 
 def wrapped(sentence: str, mark: str = "", width: int = WIDTH) -> list[str]:
     """Return a sentence as lines beside a mark."""
-    return textwrap.wrap(visible(sentence), width, initial_indent=mark, subsequent_indent=" " * len(mark))
+    aside = " " * len(mark)
+    made = textwrap.TextWrapper(width, initial_indent=mark, subsequent_indent=aside, break_on_hyphens=False)
+    return made.wrap(visible(sentence))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from seepage import pages
 from seepage._choices import Choice
 from seepage._decision import Decision
 from seepage._python import NotRequired
@@ -30,8 +31,7 @@ from seepage.errors import InputError
 from seepage.linear.given import Given, opened
 from seepage.linear.information import Fitted
 from seepage.meaning import Untargeted
-from seepage.pages import Html, counted, name, page
-from seepage.release._notebook import certificate_article
+from seepage.pages import Document, Section, counted, name
 from seepage.release._seal import hash_of_file
 
 SCHEMA = "urn:seepage:certificate:5"
@@ -234,9 +234,36 @@ class Certificate:
         """Return the SHA-256 of the file that holds this certificate, as `sha256sum` prints it."""
         return hashlib.sha256(self.text().encode()).hexdigest()
 
+    def document(self) -> Document:
+        """Return the certificate as a document: its promises first, fingerprints last."""
+        meant = [self.targets[i : i + 1] for i in range(len(self.targets))]
+        if len(self.targets) == len(self.qualifications):
+            following = (*self.qualifications[1:], None)
+            pairs = zip(self.targets, self.qualifications, following, strict=True)
+            # What several targets mean follows the last of them.
+            meant = [(target,) if own == after else (target, own) for target, own, after in pairs]
+        left = self.left_open()
+        said = tuple(sentence for parts in meant for sentence in parts)
+        decision = () if self.decision is None else (f"Stated by the publisher: {Decision(**self.decision).whole()}",)
+        facts = {term: words for term, words in self.facts().items() if "SHA-256" not in words}
+        prints = {term: words for term, words in self.facts().items() if term not in facts}
+        head = "No target was set" if self.policy is None else "Targets that are met"
+        mark: pages.Mark = "none" if self.policy is None else "open" if left else "met"
+        return Document(
+            name(self.title, 120),
+            f"Fitted on {facts['fitted on']}. Published {facts['published']}.",
+            (
+                Section(head, tuple(filter(None, (*said, left, *decision))), mark=mark),
+                Section("Release", terms=_terms(facts)),
+                Section("Choices of the rows", tuple(each.sentence() for each in self.chosen())),
+                Section("Assumptions", self.assumptions),
+                Section("Fingerprints", terms=_terms(prints), is_small=True),
+            ),
+        )
+
     def html(self) -> str:
         """Return one page that needs nothing else, for a phone as well: no network, no fonts, no scripts."""
-        return page(name(self.title, 120), self._article(1))
+        return pages.html(self.document())
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the page.
@@ -255,21 +282,8 @@ class Certificate:
         called_so = "not named" if decision is None else f"{decision.policy}, version {decision.version}"
         return f"{called_so}; its targets have the fingerprint {fingerprint_of(self.policy)}"
 
-    def _article(self, level: int) -> Html:
-        return certificate_article(
-            self.title,
-            self.facts(),
-            self.targets,
-            self.qualifications,
-            [each.sentence() for each in self.chosen()],
-            self.assumptions,
-            decided="" if self.decision is None else Decision(**self.decision).whole(),
-            left_open=self.left_open(),
-            level=level,
-        )
-
     def _repr_html_(self) -> str:
-        return self._article(2)
+        return pages.snippet(self.document())
 
     def __repr__(self) -> str:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
@@ -297,6 +311,10 @@ _MOST_NAMES = 40
 def kind_in_words(estimator: str) -> str:
     """Return what kind of model a class is, for whoever does not know it; its name where there are no words."""
     return _KINDS.get(estimator.removesuffix("CV"), estimator)
+
+
+def _terms(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((term.capitalize(), words) for term, words in facts.items())
 
 
 def _few(names: Sequence[str], what: str) -> str:

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGD
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
+from seepage import pages
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
 from seepage.display import FrontierDisplay
@@ -25,7 +26,6 @@ from seepage.linear.rows import InMemory
 from seepage.linear.survival import is_survival
 from seepage.meaning import success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
-from seepage.release._notebook import frontier_snippet
 from seepage.release._policy import Policy
 from seepage.release._shaping import Named, shaped_noise
 from seepage.release._suggest import STEPS
@@ -72,7 +72,12 @@ class Frontier:
 
     def _repr_html_(self) -> str:
         floor = "any value" if self.attribute is None else self.attribute
-        return frontier_snippet(self.frame, f"{self.metric} against the floor of {floor}, for each setting")
+        settings = Table.of(self.frame)
+        columns = [[f"{value:.4g}" for value in settings.column(name)] for name in settings.names]
+        caption = f"{self.metric} against the floor of {floor}, for each setting"
+        heads = [name.replace("_", " ") for name in settings.names]
+        table = pages.Grid.of(caption, heads, zip(*columns, strict=True))
+        return pages.snippet(pages.Document("Frontier", "", (pages.Section("Settings", tables=(table,)),)))
 
     def plot(self, ax: Any = None) -> FrontierDisplay:
         """Draw score against floor, one line for each penalty, with the interval of a single draw as a band.

@@ -15,7 +15,7 @@ from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distribution, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
 from seepage.meaning import Target, Untargeted, distance_for, success_rate
-from seepage.release._notebook import policy_snippet
+from seepage.pages import Document, Section, snippet
 from seepage.release._search import smallest_factor
 
 _NEXT_TO_NONE = 1e-20
@@ -43,6 +43,11 @@ class Policy:
     other_attributes : "public", optional
         Declares that the attributes without a target are public. Without it, whoever is told that the policy is met is
         told what has no target too.
+    units : mapping from attribute to str, optional
+        The units of error floors, which every verdict states.
+    baselines : mapping from attribute to float, optional
+        The errors of guesses without the release, in the same units: public figures, as no verdict for everybody
+        computes one from rows.
 
     Examples
     --------
@@ -59,6 +64,8 @@ class Policy:
     eta: float | None = None
     quantile: float = 1.0
     other_attributes: Literal["public"] | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    baselines: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for what in ("error_floor", "success_rate"):
@@ -89,20 +96,31 @@ class Policy:
                 'other_attributes is "public", or left out: every verdict then names the attributes without a target. '
                 f"It is not {self.other_attributes!r}."
             )
-        for name in ("error_floor", "success_rate"):
+        for what in ("units", "baselines"):
+            for name in getattr(self, what):
+                if name not in self.error_floor:
+                    raise InputError(f"{what} names {name!r}, which has no error floor.")
+        for name, baseline in self.baselines.items():
+            _check_number(f"The baseline of {name!r}", baseline)
+        for name in ("error_floor", "success_rate", "units", "baselines"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Read-only views cannot be pickled; what they show can.
-        return Policy, (dict(self.error_floor), dict(self.success_rate), self.eta, self.quantile, self.other_attributes)
+        views = (dict(getattr(self, name)) for name in ("units", "baselines"))
+        own = dict(self.error_floor), dict(self.success_rate)
+        return Policy, (*own, self.eta, self.quantile, self.other_attributes, *views)
 
     @classmethod
     def of(cls, targets: "Policy | Mapping[str, object]") -> "Policy":
-        """Accept the arguments of a policy wherever one is expected."""
+        """Accept the arguments of a policy wherever one is expected.
+
+        An error floor may be a mapping too: `{"age": {"floor": 10, "unit": "years", "baseline": 13}}`.
+        """
         if isinstance(targets, cls):
             return targets
         try:
-            return cls(**targets)  # type: ignore[arg-type]
+            return cls(**_split(dict(targets)))  # type: ignore[arg-type]
         except TypeError:
             raise InputError(
                 f"A policy has error_floor, success_rate, eta, quantile and other_attributes, not {targets!r}."
@@ -116,7 +134,10 @@ class Policy:
     def targets(self) -> list[Target]:
         """Return the targets."""
         share = given(float(self.quantile))
-        floors = [Target("error_floor", name, given(float(low)), share) for name, low in self.error_floor.items()]
+        floors = []
+        for name, low in self.error_floor.items():
+            baseline = given(float(self.baselines[name])) if name in self.baselines else None
+            floors.append(Target("error_floor", name, given(float(low)), share, self.units.get(name, ""), baseline))
         rates = [Target("success_rate", name, given(float(rate)), share) for name, rate in self.success_rate.items()]
         return [*floors, *rates, *([] if self.eta is None else [Target("eta", None, given(float(self.eta)), share)])]
 
@@ -152,9 +173,9 @@ class Policy:
         )
 
     def _repr_html_(self) -> str:
-        return policy_snippet(
-            [*self.sentences(), *(["What has no target is public."] if self.other_attributes else [])]
-        )
+        public = ["What has no target is public."] if self.other_attributes else []
+        said = (*self.sentences(), *public) or ("No target: every release meets it.",)
+        return snippet(Document("Policy of a release", "", (Section("Targets", said),)))
 
     def factors(self, leak: Leakage) -> dict[Target, float]:
         """Return, for each target, the smallest factor on the noise scale that meets it."""
@@ -289,6 +310,25 @@ def _largest_factor(information: Information, name: str, most: float) -> float:
     if (room <= 0).any():
         return np.inf
     return float(np.sqrt((moved / room).max(initial=0.0)))
+
+
+def _split(targets: dict[str, object]) -> dict[str, object]:
+    """Return the arguments of a policy, with floors that name their unit and baseline taken apart."""
+    floors = targets.get("error_floor")
+    if not isinstance(floors, Mapping):
+        return targets
+    found: dict[str, dict[str, object]] = {"error_floor": {}, "units": {}, "baselines": {}}
+    names = {"floor": "error_floor", "unit": "units", "baseline": "baselines"}
+    for attribute, given_floor in floors.items():
+        entries = given_floor if isinstance(given_floor, Mapping) else {"floor": given_floor}
+        if "floor" not in entries or entries.keys() - names.keys():
+            raise InputError(
+                f"The error floor of {attribute!r} is a number, or has a floor, a unit and a baseline, such as "
+                f'{{ floor = 10, unit = "years", baseline = 13 }}, not {given_floor!r}.'
+            )
+        for entry, value in entries.items():
+            found[names[entry]][attribute] = value
+    return {**targets, **{name: values for name, values in found.items() if values}}
 
 
 def _check_number(what: str, value: object) -> None:

@@ -67,7 +67,8 @@ class Suggestion:
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows
-        return pages.article(pages.table("What some noises give and cost; not for publication", head, rows))
+        table = pages.Grid.of("Effect and cost of some noises; not for publication", head, rows)
+        return pages.snippet(pages.Document("Suggested noise", "", (pages.Section("Noises", tables=(table,)),)))
 
     def __repr__(self) -> str:
         rows = self._rows

@@ -5,40 +5,42 @@ import secrets
 import tempfile
 import webbrowser
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from seepage import pages
 from seepage._decision import Decision
 from seepage._writing import write_file
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage, checked_leakage
 from seepage.leakage.types import Prior
-from seepage.report._document import Document, EditionName
-from seepage.report._edition import is_for_everybody
-from seepage.report.content import ReportQuestion, internal_document, pseudonyms, publishable_document
-from seepage.report.write import from_text, headline, markdown, page, snippet, to_text, twins
+from seepage.pages import Document, DocumentFiles, Picture
+from seepage.report._internal import ReportQuestion, internal_document
+from seepage.report._people import pseudonyms
+from seepage.report._publishable import check_publishable, publishable_document
+from seepage.report._verdict import PolicyVerdict, judge, judge_for_everybody
 
 if TYPE_CHECKING:
     from skops.card import Card
 
     from seepage.release import Certificate, Policy
 
-SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """What a release gives away, for the person who must decide: as a page, as text, and for a machine.
+    """A page about a release for the person who must decide: as HTML, text, Markdown and JSON.
 
-    Made by `Report.of`. Pages, text and pictures are drawn from `document` alone, so what the JSON does not hold is
-    nowhere. The internal edition names the most exposed people by pseudonyms and is personal data. The publishable one
-    holds verdicts and what was given or is public: no number in it is computed from the rows.
+    Made by `Report.of`. The internal edition names the most exposed people by pseudonyms and is personal data. The
+    publishable one holds the verdict and what was given or is public: no number in it is computed from the rows.
 
     Attributes
     ----------
     document : Document
-        What the report says, as data; `report.schema.json` in this package describes its JSON.
+        What the report says; every format is written from it alone.
+    verdict : PolicyVerdict or None
+        The verdict for a program; None of a report that was read from a file.
 
     Examples
     --------
@@ -50,14 +52,14 @@ class Report:
     >>> policy = {"error_floor": {"age": 5.0}}
     >>> report = seepage.Report.of(leak, "publishable", policy=policy, units={"age": "years"})
     >>> report
-    Report(publishable edition about 442 people: Meets the policy for what it names)
-    >>> report.document.verdict.judgments[0].target.sentence()
+    Report(publishable edition about 442 people, 11 private attributes: Meets the policy for what it names)
+    >>> report.verdict.judgments[0].target.sentence()
     "Everyone's age: no unbiased guess has a standard error below 5."
-    >>> report.document.verdict.share.origin.value
-    'given'
     """
 
     document: Document
+    verdict: PolicyVerdict | None = None
+    _pictures: Mapping[str, Picture] = field(default_factory=dict)
     _leak: Leakage | None = None
     _key: bytes = b""
 
@@ -65,7 +67,7 @@ class Report:
     def of(
         cls,
         leak: Leakage,
-        edition: EditionName,
+        edition: Literal["internal", "publishable"],
         *,
         policy: "Policy | Mapping[str, Any] | None" = None,
         groups: object = None,
@@ -82,7 +84,7 @@ class Report:
         Parameters
         ----------
         leak : Leakage
-            What was measured.
+            The measurement.
         edition : {"internal", "publishable"}
             The internal edition names the most exposed people by pseudonyms and is personal data itself. The
             publishable one holds verdicts, policy, noise, assumptions and who decided. There is none of
@@ -105,7 +107,7 @@ class Report:
         key : bytes, optional
             Pseudonyms of the same key are the same in every report; by default each report has its own.
         decision : seepage.release.Decision or mapping, optional
-            Who decided, by which rule and when, as it stands in the certificate too.
+            The decision of the publisher: approver, rule and date, as in the certificate.
         certificate : seepage.release.Certificate, optional
             The certificate of this release, as it is passed on: the report names its SHA-256.
 
@@ -122,37 +124,75 @@ class Report:
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
         >>> seepage.Report.of(leak, "internal", groups=X["sex"], units={"age": "years", "bmi": "kg/m²"})
-        Report(internal edition about 442 people: No policy was given)
+        Report(internal edition about 442 people, 11 private attributes: No policy was given)
         """
         key = secrets.token_bytes(32) if key is None else key
-        decided = None if decision is None else Decision.of(decision)
-        named = None if certificate is None else certificate.fingerprint()
-        asked = ReportQuestion(title, _policy(policy), groups, units or {}, prior, categories, key, decided, named)
+        targets = _policy(policy)
+        named = () if targets is None else (*targets.error_floor, *targets.success_rate)
+        refitted = categories if categories is not None else () if targets is None else targets.success_rate
+        asked = ReportQuestion(
+            title=pages.name(title, 120),
+            groups=groups,
+            units={**({} if targets is None else targets.units), **(units or {})},
+            prior=prior,
+            categories=tuple(refitted),
+            first=named,
+            key=key,
+            decision=None if decision is None else Decision.of(decision),
+            policy=None if targets is None else targets.fingerprint(),
+        )
         checked_leakage(leak)
-        document = publishable_document(leak, asked) if is_for_everybody(edition) else internal_document(leak, asked)
-        return cls(document, leak, key)
+        if edition not in ("internal", "publishable"):
+            raise InputError(f'edition must be "internal" or "publishable", not {edition!r}.')
+        created, shown = f"{_now():%Y-%m-%d %H:%M:%S} UTC", dict[str, Picture]()
+        if edition == "publishable":
+            check_publishable(leak, {"groups": groups, "prior": prior, "categories": categories}, asked.units)
+            verdict = judge_for_everybody(leak, targets).in_units(asked.units)
+            document = publishable_document(leak, asked, verdict, created)
+        else:
+            verdict = judge(leak, targets).in_units(asked.units)
+            document, shown = internal_document(leak, asked, verdict, created)
+        report = cls(document, verdict, shown, leak, key)
+        return report if certificate is None else report.with_certificate(certificate)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Report":
-        """Read a report from the JSON that `json` returned; what is not whole, or not of the right types, is refused.
+        """Read a report from the JSON that `json` returned, without its pictures.
 
         Parameters
         ----------
         path : path
             The file.
         """
-        return cls(from_text(Path(path).read_bytes(), os.fspath(path)))
+        return cls(Document.read(path))
+
+    def with_certificate(self, certificate: "Certificate") -> "Report":
+        """Return the report with the SHA-256 of a certificate in its last section.
+
+        Parameters
+        ----------
+        certificate : seepage.release.Certificate
+            The certificate of this release.
+        """
+        *others, last = self.document.sections
+        term = ("Certificate of this release", f"SHA-256 {certificate.fingerprint()}")
+        last = replace(last, terms=(*last.terms, term))
+        return replace(self, document=replace(self.document, sections=(*others, last)))
 
     def html(self) -> str:
         """Return one page that needs nothing else: no network, no fonts, no scripts."""
-        return page(self.document)
+        return pages.html(self.document, self._pictures)
 
     def html_snippet(self) -> str:
         """Return the report as a part of a page."""
-        return snippet(self.document)
+        return pages.snippet(self.document, self._pictures)
 
     def _repr_html_(self) -> str:
         return self.html_snippet()
+
+    def text(self) -> str:
+        """Return the report as text of 80 columns."""
+        return pages.text(self.document)
 
     def markdown(self, *, heading: bool = True) -> str:
         """Return the report as Markdown.
@@ -162,31 +202,31 @@ class Report:
         heading : bool, default=True
             Whether it starts with its title.
         """
-        return markdown(self.document, heading=heading)
+        return pages.markdown(self.document, heading=heading)
 
     def json(self) -> str:
         """Return the report for a machine."""
-        return to_text(self.document)
+        return self.document.json()
 
     def write(self, folder: str | os.PathLike[str], *, replace: bool = False) -> tuple[Path, ...]:
-        """Write the page and its twins: HTML, text of 80 columns, CSV, JSON and PNG, each complete by itself.
+        """Write the report as HTML, text, JSON and PNG, for places that show no pages.
 
-        For places that show no pages. The internal edition can be read by its owner alone (mode 0600). Pictures need
-        the extra `report`.
+        The internal edition can be read by its owner alone (mode 0600). It needs the extra `report`.
 
         Parameters
         ----------
         folder : path
             A new folder, or an empty one.
         replace : bool, default=False
-            Whether twins that were written there before are replaced.
+            Whether files that were written there before are replaced.
 
         Returns
         -------
         tuple of Path
             The files.
         """
-        return twins(self.document).write(folder, replace=replace)
+        files = DocumentFiles.of("report", self.document, self._pictures)
+        return files.write(folder, replace=replace, private=not self.document.is_public)
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the page; the internal edition can be read by its owner alone (mode 0600).
@@ -265,8 +305,12 @@ class Report:
         )
 
     def __repr__(self) -> str:
-        people, word = self.document.people.value, headline(self.document.verdict)
-        return f"Report({self.document.edition} edition about {people:.0f} people: {word})"
+        about, head = self.document.about.rpartition(",")[0], self.document.sections[0].head
+        return f"Report({self.document.edition} edition about {about}: {head})"
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
 
 
 def _policy(policy: "Policy | Mapping[str, Any] | None") -> "Policy | None":

@@ -14,6 +14,7 @@ from seepage.attackers.types import Known
 from seepage.errors import InputError, MinimizerError, SeepageError, UnsupportedError
 from seepage.inspection import Finding
 from seepage.request._decided import Mend, MissedTarget, OutputVerdict, worst
+from seepage.request._document import upper
 from seepage.request._given import FOLDER, HandedIn, UnreadFile
 from seepage.request._held import COVARIATES, POPULATION, Figure, HeldAttribute, ToldByFilter, held
 from seepage.request._output import RequestOutput, output_of
@@ -21,7 +22,6 @@ from seepage.request._people import RequestPeople
 from seepage.request._quantiles import rests_on, single_values
 from seepage.request._rules import answered
 from seepage.request._targets import Targets
-from seepage.request._text import upper
 
 # How much noise is tried, in standard errors of each coefficient.
 TRIED = (0.25, 0.5, 1.0, 2.0)

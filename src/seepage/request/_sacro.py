@@ -20,9 +20,9 @@ from seepage._records import Json
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
 from seepage.errors import InputError
-from seepage.pages import Twins, name, visible
+from seepage.pages import DocumentFiles, name, visible
 from seepage.request._decided import Decided, OutputVerdict
-from seepage.request._text import headline, why
+from seepage.request._document import headline, why
 
 # The version of ACRO whose folders these are like; ACRO itself reads those of its own version alone.
 _FORMAT = "1.0.2"
@@ -102,7 +102,7 @@ class Handed:
     files: Mapping[str, bytes]
 
 
-def write_folder(place: Path, verdict: Decided, twins: Twins) -> None:
+def write_folder(place: Path, verdict: Decided, written: DocumentFiles) -> None:
     """Write a folder that SACRO Viewer opens; it is never replaced, as decisions are written into it."""
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise InputError(
@@ -110,7 +110,7 @@ def write_folder(place: Path, verdict: Decided, twins: Twins) -> None:
         )
     if not place.parent.is_dir():
         raise InputError(f"There is no folder {str(place.parent)!r} to make {place.name!r} in.")
-    handed = _handed(verdict, twins, blocked=())
+    handed = _handed(verdict, written, blocked=())
     timestamp = datetime.now(timezone.utc).isoformat(timespec="seconds")
     results = {
         "version": _version(),
@@ -126,13 +126,13 @@ def write_folder(place: Path, verdict: Decided, twins: Twins) -> None:
     write_together([NewFile(place / each, content) for each, content in {**sums, **files}.items()])
 
 
-def add_to(session: Session, verdict: Decided, twins: Twins) -> None:
+def add_to(session: Session, verdict: Decided, written: DocumentFiles) -> None:
     """Add records to a session of ACRO, which copies their files when it is finalised."""
     # ACRO, whose session this is, has it.
     import pandas as pd
 
     blocked = tuple(str(each).lower() for each in session.config.get("blocked_extensions", ()))
-    handed = _handed(verdict, twins, blocked=blocked)
+    handed = _handed(verdict, written, blocked=blocked)
     folder = tempfile.TemporaryDirectory(prefix="seepage-")
     # They are copied when the session is finalised, and must be there until then.
     weakref.finalize(session, folder.cleanup)
@@ -155,10 +155,10 @@ def add_to(session: Session, verdict: Decided, twins: Twins) -> None:
             session.results.rename(last, record.uid)
 
 
-def _handed(verdict: Decided, twins: Twins, blocked: tuple[str, ...]) -> Handed:
-    """Return the outputs with their files, and the verdict with its twins, but for the page."""
-    told = {each: content for each, content in twins.files().items() if not each.endswith(".html")}
-    text = f"{twins.stem}.txt"
+def _handed(verdict: Decided, written: DocumentFiles, blocked: tuple[str, ...]) -> Handed:
+    """Return the outputs with their files, and the verdict with its files, but for the page."""
+    told = {each: content for each, content in written.content.items() if not each.endswith(".html")}
+    text = f"{written.stem}.txt"
     told[text] = told[text].decode().translate(_MARKUP).encode()
     files, records = dict(told), list[Record]()
     for each in verdict.outputs:
@@ -242,5 +242,5 @@ def _dumped(found: Mapping[str, object]) -> bytes:
 
 
 def stem(verdict: Decided) -> str:
-    """Return what the twins are called among the files of a whole session."""
+    """Return the name of its files among the files of a whole session."""
     return f"{re.sub(r'[^A-Za-z0-9_-]+', '-', verdict.name).strip('-') or 'request'}-verdict"

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from seepage import pages
 from seepage._records import Json
 from seepage.errors import InputError
-from seepage.pages import Twins
+from seepage.pages import DocumentFiles
 from seepage.request._decided import Decided, MissedTarget, Rule
+from seepage.request._document import about, document, pictures, reasons
 from seepage.request._held import Figure
-from seepage.request._page import page
-from seepage.request._picture import pictures
 from seepage.request._sacro import Session, add_to, stem, write_folder
-from seepage.request._table import reasons, table
-from seepage.request._text import about, text
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Verdict(Decided):
         return replace(self, people=0, outputs=outputs, stages=stages, internal=False)
 
     def write(self, folder: str | os.PathLike[str], *, replace: bool = False) -> tuple[Path, ...]:
-        """Write the page and its twins: HTML, text of 80 columns, CSV, JSON and PNG, each complete by itself.
+        """Write the verdict as HTML, text of 80 columns, JSON and PNG, each complete by itself.
 
         For places that show no pages. The internal edition can be read by its owner alone (mode 0600). Pictures need
         the extra `report`.
@@ -75,22 +73,22 @@ class Verdict(Decided):
         folder : path
             A new folder, or an empty one.
         replace : bool, default=False
-            Whether twins that were written there before are replaced.
+            Whether files that were written there before are replaced.
 
         Returns
         -------
         tuple of Path
             The files.
         """
-        return self._twins("verdict").write(folder, replace=replace)
+        return self._files("verdict").write(folder, replace=replace, private=self.internal)
 
     def text(self) -> str:
         """Return it as a person reads it on a terminal."""
-        return text(self)
+        return pages.text(document(self)).rstrip()
 
     def html(self) -> str:
         """Return it as a page that needs nothing else."""
-        return page(self)
+        return pages.html(document(self), pictures(self))
 
     def to_json(self) -> str:
         """Return it for a machine."""
@@ -124,30 +122,22 @@ class Verdict(Decided):
         >>> folder = pathlib.Path(tempfile.mkdtemp()) / "for the viewer"
         >>> seepage.request.check({"May": may}, people=people).to_sacro(folder)
         >>> sorted(each.name for each in folder.iterdir())[:3]
-        ['checksums', 'config.json', 'request-verdict.csv']
+        ['checksums', 'config.json', 'request-verdict.json']
         """
         public = self.for_everybody()
-        twins = public._twins(stem(public))
+        files = public._files(stem(public))
         if isinstance(into, str | os.PathLike):
-            write_folder(Path(into), public, twins)
+            write_folder(Path(into), public, files)
         elif hasattr(into, "results") and hasattr(into, "config"):
-            add_to(into, public, twins)
+            add_to(into, public, files)
         else:
             raise InputError(
                 f"to_sacro takes the path of a new folder, or a session of ACRO (acro.ACRO()), not a "
                 f"{type(into).__name__}."
             )
 
-    def _twins(self, stem: str) -> Twins:
-        return Twins(
-            stem,
-            html=self.html(),
-            text=self.text(),
-            table=table(self),
-            json=self.to_json(),
-            pictures=pictures(self),
-            private=self.internal,
-        )
+    def _files(self, stem: str) -> DocumentFiles:
+        return DocumentFiles.of(stem, document(self), pictures(self))
 
     def __str__(self) -> str:
         return self.text()

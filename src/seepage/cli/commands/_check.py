@@ -48,7 +48,7 @@ class _Check(options.Measured):
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="A new folder of the report as HTML, text, CSV, JSON and PNG, each complete by itself.",
+            help="A new folder of the report as HTML, text, JSON and PNG, each complete by itself.",
             rich_help_panel=options.OUT,
         ),
     ] = None
@@ -112,8 +112,8 @@ def check(asked: _Check) -> None:
     them together, then with `--earlier`. What it prints names people who are not protected. Several folders make one
     worksheet (CSV).
 
-    With `--out folder` the report is a page and its twins: text of 80 columns, CSV, JSON and PNG, for places that show
-    no pages. `--sacro folder` writes one that SACRO Viewer opens: the outputs and the word of each.
+    With `--out folder` the report is a page, text of 80 columns, JSON and PNG, for places that show no pages. `--sacro
+    folder` writes one that SACRO Viewer opens: the outputs and the word of each.
     """
     if asked.model.is_dir() and asked.formula is None:
         _requests(asked)

@@ -55,8 +55,8 @@ def measure(asked: _Measure) -> None:
         check_outputs,
         data_inputs,
         screen,
+        show,
         show_people,
-        show_report,
         show_summary,
         show_written,
     )
@@ -114,7 +114,7 @@ def measure(asked: _Measure) -> None:
             show_people(console, asked.ids)
         else:
             # What everybody may read is on the screen as it is on the page, and nothing else.
-            show_report(console, found)
+            show(console, found.document)
         for written in (asked.report, asked.json):
             if written is not None:
                 show_written(console, written, asked.edition.value)

@@ -260,7 +260,7 @@ def publish(asked: _Publish) -> None:
             if asked.table is not None:
                 others.append(NewFile(asked.table, _TABLES[asked.table.suffix](publication.table())))
             if page is not None and asked.report is not None:
-                page = replace(page, document=replace(page.document, certificate=written.fingerprint()))
+                page = page.with_certificate(written)
                 others.append(NewFile(asked.report, page.html(), private=not page.document.is_public))
             _check_nobody_inside([*others, *files], question)
             if books is not None and debit is not None:

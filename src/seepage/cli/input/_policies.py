@@ -25,7 +25,7 @@ quantile = 1.0    # the share of people for whom each target must hold
 # other_attributes = "public"  declares that what has no target below is public
 
 [error_floor]     # no unbiased guess may be nearer, in the column's unit
-age = 5
+age = { floor = 5, unit = "years", baseline = 13 }    # of a guess without the release, if a public figure is known
 
 [success_rate]    # no attacker may tell two categories apart more often
 diagnosis = 0.6
@@ -88,7 +88,7 @@ class PolicyFile:
             _check(path, name, value)
         try:
             decision = None if said is None else Decision.of(said)
-            policy = Policy(**found)
+            policy = Policy.of(found)
         except InputError as reason:
             raise InputError(f"The policy {path} cannot be used: {reason}") from None
         if policy.is_empty and appetite is None:
@@ -146,7 +146,7 @@ def _check(path: Path, name: str, value: object) -> None:
             raise InputError(
                 f'other_attributes = "public" in the policy {path} belongs above [{name}]: it is about no column.'
             )
-        if not _is_number(number):
+        if not _is_number(number) and not isinstance(number, dict):
             raise InputError(f"{name} of {column!r} in the policy {path} must be a number, not {number!r}.")
 
 

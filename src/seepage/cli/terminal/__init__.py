@@ -10,9 +10,9 @@ from seepage.cli.terminal._console import refuse as refuse
 from seepage.cli.terminal._console import screen as screen
 from seepage.cli.terminal._console import shortened as shortened
 from seepage.cli.terminal._documents import is_certificate as is_certificate
+from seepage.cli.terminal._documents import show as show
 from seepage.cli.terminal._documents import show_document as show_document
 from seepage.cli.terminal._documents import show_promises as show_promises
-from seepage.cli.terminal._documents import show_report as show_report
 from seepage.cli.terminal._documents import show_written as show_written
 from seepage.cli.terminal._formats import WRITERS as WRITERS
 from seepage.cli.terminal._formats import Format as Format

@@ -1,51 +1,48 @@
 """Documents that were written earlier: which they are, and how they look on a screen."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from seepage._decision import Decision
-from seepage.cli.terminal._console import printable, screen
-from seepage.cli.terminal._screen import item
+from seepage._writing import write_file
+from seepage.cli.terminal._console import screen
 from seepage.errors import InputError
+from seepage.pages import SCHEMA, Document, html, lines
 
 if TYPE_CHECKING:
     from seepage.release import Certificate
-    from seepage.report import Report
 
 _CERTIFICATE = "urn:seepage:certificate:"
-_REPORT = "urn:seepage:report:"
+_STYLES = {"title": "bold", "head": "bold", "met": "green", "open": "yellow", "missed": "red"}
 
 
 def show_document(path: Path, page: Path | None = None) -> None:
     """Print a document, or write its page to a file."""
-    found = _read(path)
-    schema = str(found.get("schema", ""))
+    schema = str(_read(path).get("schema", ""))
     if schema.startswith(_CERTIFICATE):
         from seepage.release import Certificate
 
-        certificate = Certificate.read(path)
-        _show_certificate(screen(), certificate) if page is None else certificate.write_html(page)
-        return
-    if schema.startswith(_REPORT):
-        from seepage.report import Report
+        document = Certificate.read(path).document()
+    elif schema == SCHEMA:
+        document = Document.read(path)
+    else:
+        raise InputError(
+            f"{path} is JSON, but neither a report (seepage measure --json) nor a certificate (seepage publish)."
+        )
+    if page is None:
+        show(screen(), document)
+    else:
+        write_file(page, html(document), private=document.edition == "internal")
 
-        report = Report.read(path)
-        show_report(screen(), report) if page is None else report.write_html(page)
-        return
-    raise InputError(
-        f"{path} is JSON, but neither a report (seepage measure --json) nor a certificate (seepage publish)."
-    )
 
-
-def show_report(console: Console, report: "Report") -> None:
-    """Print a report."""
-    from rich.markdown import Markdown
-
-    console.print(Markdown(printable(report.markdown()), hyperlinks=False))
+def show(console: Console, document: Document) -> None:
+    """Print a document."""
+    for style, line in lines(document):
+        console.print(Text(line, style=_STYLES.get(style, "")), soft_wrap=True)
 
 
 def is_certificate(path: Path) -> bool:
@@ -77,32 +74,9 @@ def _read(path: Path) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _show_certificate(console: Console, certificate: "Certificate") -> None:
-    console.print(Text(certificate.title, style="bold"))
-    for name, words in certificate.facts().items():
-        console.print(item(f"{name:<11}", words))
-    console.print()
-    console.print(Text("Targets" if certificate.policy is None else "Targets that are met", style="bold"))
-    show_promises(console, certificate)
-    console.print()
-    console.print(Text("What the rows decided", style="bold"))
-    for choice in certificate.chosen():
-        console.print(item("-", choice.sentence()))
-    console.print()
-    console.print(Text("Assumptions", style="bold"))
-    for sentence in certificate.assumptions:
-        console.print(item("-", sentence))
-
-
 def show_promises(console: Console, certificate: "Certificate") -> None:
-    """Print the targets of a certificate and what they mean and do not mean, what has none, and who decided."""
-    promises = list(zip(certificate.targets, certificate.qualifications, strict=False))
-    for meaning in dict.fromkeys(certificate.qualifications):
-        for target in (target for target, own in promises if own == meaning):
-            console.print(item("-", target))
-        console.print(item(" ", meaning))
-    if left := certificate.left_open():
-        # No promise, so it does not stand among them.
-        console.print(item("!", left))
-    if certificate.decision is not None:
-        console.print(item("-", Decision.of(certificate.decision).whole()))
+    """Print the first section of a certificate: its targets, their meaning, and who decided."""
+    document = certificate.document()
+    for style, line in lines(replace(document, title="", about="", sections=document.sections[:1])):
+        if line:
+            console.print(Text(line, style=_STYLES.get(style, "")), soft_wrap=True)

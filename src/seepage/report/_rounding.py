@@ -1,29 +1,16 @@
-"""Who a report is for, and how its numbers are rounded.
-
-The publishable edition holds verdicts and what was given or is public. The internal edition holds everything, to three
-digits that err on the safe side.
-"""
+"""Rounding of the internal edition: three digits, on the safe side."""
 
 from math import ceil
-from typing import get_args
 
 import numpy as np
 
 from seepage._amounts import rounded
-from seepage.errors import InputError
 from seepage.leakage import Distribution
-from seepage.report._document import EditionName
+from seepage.pages import NOTHING, Item, number, percent
 
 SHARES = (0.5, 0.95, 1.0)
-"""The shares of people of whom the internal edition speaks."""
+"""The shares of people in the tables of the internal edition."""
 _DIGITS = 3
-
-
-def is_for_everybody(edition: str) -> bool:
-    """Return whether an edition may leave the house; refuse one that there is not."""
-    if edition not in get_args(EditionName):
-        raise InputError(f'edition must be "internal" or "publishable", not {edition!r}.')
-    return edition == "publishable"
 
 
 def at_most(values: Distribution, share: float) -> float:
@@ -45,12 +32,12 @@ def near(value: float) -> float:
 
 
 def up(value: float) -> float:
-    """Round away from zero: for what is at most so large."""
+    """Round away from zero: for an upper limit."""
     return rounded(_without_last_bits(value), _DIGITS, "up")
 
 
 def down(value: float) -> float:
-    """Round towards zero: for what is at least so large."""
+    """Round towards zero: for a lower limit."""
     return rounded(_without_last_bits(value), _DIGITS, "down")
 
 
@@ -62,6 +49,21 @@ def down_to_percent(share: float) -> float:
 def up_to_percent(share: float) -> float:
     """Round a share up to a percent."""
     return round(1 - down_to_percent(1 - share), 4)
+
+
+def plain(value: float | None) -> Item:
+    """Return a number as a cell."""
+    return Item(NOTHING) if value is None else Item(number(value), value)
+
+
+def error(value: float | None) -> Item:
+    """Return an error as a cell, such as "± 6"."""
+    return Item("no limit") if value is None else Item(f"± {number(value)}", value)
+
+
+def rate(value: float, sign: str = "") -> Item:
+    """Return a share as a cell, such as "≈ 60%"."""
+    return Item(f"{sign}{percent(value)}", value)
 
 
 def _rank(share: float, count: int) -> int:
