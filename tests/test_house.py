@@ -67,15 +67,15 @@ KNOWN_PRIVATE: set[str] = set()
 # Code lines allowed in each room (no blank lines, comments, docstrings). A ceiling may only be lowered.
 CEILINGS = {
     "(root)": 1_921,
-    "aggregates": 1_117,
-    "attackers": 3_737,
+    "aggregates": 1_115,
+    "attackers": 3_736,
     "attacks": 796,
     "cli": 2_990,
     "core": 319,
     "display": 610,
     "equations": 814,
-    "execution": 1_652,
-    "inspection": 2_336,
+    "execution": 1_649,
+    "inspection": 2_333,
     "leakage": 1_790,
     "ledger": 1_728,
     "linear": 14_588,
@@ -84,9 +84,9 @@ CEILINGS = {
     "pages": 296,
     "release": 3_346,
     "report": 837,
-    "request": 1_812,
+    "request": 1_811,
 }
-TESTS_CEILING = 31_316
+TESTS_CEILING = 31_295
 
 
 def _pairs(imports):
