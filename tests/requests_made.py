@@ -40,7 +40,7 @@ def regression(path, people, formula, family="gaussian", where=None, decimals=4)
     names = [name.replace("Intercept", "(Intercept)") for name in fit.params.index]
     _written(path, dict(zip(names, fit.params, strict=True)), decimals)
     beside = {} if where is None else {"where": _plain(where)}
-    said(path, family=family, outcome=formula.partition("~")[0].strip(), **beside)
+    said(path, family=family, formula=formula, **beside)
 
 
 def line(path, people, x, y, where=None):
@@ -48,7 +48,7 @@ def line(path, people, x, y, where=None):
     rows = kept(people, where)
     slope, first = np.polyfit(rows[x], rows[y], 1)
     _written(path, {"(Intercept)": first, x: slope}, 4)
-    said(path, family="gaussian", outcome=y, **({} if where is None else {"where": _plain(where)}))
+    said(path, family="gaussian", formula=f"{y} ~ {x}", **({} if where is None else {"where": _plain(where)}))
 
 
 def _written(path, coefficients, decimals):

@@ -38,7 +38,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 @pytest.fixture(scope="session")
 def wards(terminal: Terminal) -> Terminal:
-    """The same folder with a logistic regression as R writes it, and its rows."""
+    """The same folder with a logistic regression as R prints it, and its rows."""
     random = np.random.default_rng(3)
     people = pd.DataFrame(
         {
@@ -67,7 +67,9 @@ def wards(terminal: Terminal) -> Terminal:
             design.T @ (design * (mean * (1 - mean))[:, None]), design.T @ (people["ill"].to_numpy() - mean)
         )
     names = ["(Intercept)", "age", "dose", "wardnorth", "wardsouth"]
-    lines = [f'"{name}" = {value!r}' for name, value in zip(names, beta.tolist(), strict=True)]
-    text = 'family = "binomial"\noutcome = "ill"\n[coefficients]\n' + "\n".join(lines) + "\n"
-    (terminal.folder / "ill.toml").write_text(text)
+    lines = [f'"{name}",{value:.5f}' for name, value in zip(names, beta.tolist(), strict=True)]
+    (terminal.folder / "ill.csv").write_text("\n".join(['"","Estimate"', *lines]) + "\n")
+    (terminal.folder / "ill.toml").write_text(
+        'formula = "ill ~ age + dose + ward"\nfamily = "binomial"\nnumbers = "ill.csv"\n'
+    )
     return terminal

@@ -44,7 +44,7 @@ def folder(terminal: Terminal) -> Path:
     exact = Ridge(alpha=1.0).fit(X, y)
     skops.io.dump(LogisticRegression().fit(X[["age", "bmi"]], (y > 140).astype(int)), folder / "ill.skops")
     (folder / "coefficients.csv").write_text("term,estimate\nage,0.1\n")
-    (folder / "logistic.toml").write_text('family = "logistic"\noutcome = "ill"\n[coefficients]\nage = 1.0\n')
+    (folder / "logistic.toml").write_text('family = "logistic"\nformula = "ill ~ age"\n')
     (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:5"}')
     (folder / "published.skops").write_bytes(b"PK")
     (folder / "model.pkl").write_bytes(pickle.dumps(exact))
@@ -102,7 +102,7 @@ def checked(policy: str, more: str = "") -> str:
 
 CASES = {
     "no model file": (measured("nope.skops"), ["no file nope.skops", "skops.io.dump"]),
-    "a pickle": (measured("model.pkl"), ["is a pickle", "skops.io.dump", "ModelTable.of(results)"]),
+    "a pickle": (measured("model.pkl"), ["is a pickle", "skops.io.dump", "--formula and --family"]),
     "a joblib file": (measured("model.joblib"), ["is a pickle", "skops.io.dump"]),
     "rows for a model": (measured(DATA), ["the model comes first", "--formula"]),
     "model and rows swapped": (measured(DATA, MODEL), ["the model comes first", "skops"]),
@@ -134,7 +134,10 @@ CASES = {
         "measure model.skops people.csv -t progression --groups sex",
         ["--groups", "nothing is bounded", "--noise"],
     ),
-    "coefficients in CSV": ("measure coefficients.csv people.csv -n 1", ["as R and Stata print them", "--family"]),
+    "coefficients in CSV": (
+        "measure coefficients.csv people.csv -n 1",
+        ["is a formula: --formula, or in TOML", "numbers ="],
+    ),
     "another column of a classifier": (
         "measure ill.skops people.csv -t age -n 1",
         ["--target is 'age'", "holds 59", "tells apart: 0, 1"],

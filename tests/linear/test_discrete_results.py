@@ -560,12 +560,3 @@ def test_a_ridge_that_is_weighed_by_an_estimated_scale_is_refused():
         at = np.asarray(results.params)
     with pytest.raises(seepage.errors.UnsupportedError, match="weighs its penalty by the scale"):
         seepage.measure(results, noise_scale=0.1)
-
-
-def test_tables_hold_no_penalty_no_alpha_and_no_classes():
-    random = np.random.default_rng(5)
-    people = pd.DataFrame({"a": random.normal(size=90), "b": random.normal(size=90), "y": random.integers(0, 3, 90)})
-    ridge = smf.ols("y ~ a + b", people).fit_regularized(alpha=0.002, L1_wt=0.0)
-    for results in (ridge, smf.mnlogit("y ~ a", people).fit(disp=0)):
-        with pytest.raises(seepage.errors.UnsupportedError, match="A table holds neither"):
-            seepage.models.ModelTable.of(results)

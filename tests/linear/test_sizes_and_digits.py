@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -85,18 +86,18 @@ def test_columns_that_are_no_groups_are_refused():
         seepage.measure(LinearRegression().fit(codes, Y), codes, Y, known_group_sizes=["arm"])
 
 
-def written(digits):
+def written(folder, digits):
     rows = PEOPLE.assign(score=Y)
     fitted = LinearRegression().fit(rows[["age"]], Y)
-    values = {"(Intercept)": fitted.intercept_, "age": fitted.coef_[0]}
-    if digits is not None:
-        values = {name: round(float(value), digits) for name, value in values.items()}
-    return seepage.models.ModelTable(family="gaussian", outcome="score", coefficients=values), rows
+    (folder / "june.csv").write_text(
+        f"term,estimate\n(Intercept),{fitted.intercept_:.{digits}f}\nage,{fitted.coef_[0]:.{digits}f}\n"
+    )
+    return seepage.models.ModelTable.read(folder / "june.csv", formula="score ~ age", family="gaussian"), rows
 
 
-def test_a_table_says_with_how_many_decimals_it_was_written():
-    table, rows = written(3)
-    assert table.decimals == 3
+def test_a_table_says_with_how_many_decimals_it_was_printed(tmp_path):
+    table, rows = written(tmp_path, 3)
+    assert table.on(rows).decimals == 3
     found = seepage.measure(table, rows)
     assert found.information.digits.rule.startswith("printed to 3 decimals as in the table that was given")
     assert (found.information.digits.steps[~found.information.printed.whole] == 1e-3).all()
@@ -105,11 +106,24 @@ def test_a_table_says_with_how_many_decimals_it_was_written():
     assert again.information.digits.rule == "printed to 1 decimals"
 
 
+def test_numbers_that_say_more_than_coefficients_count_with_their_digits(tmp_path):
+    rows = PEOPLE.assign(score=Y)
+    fitted = sm.OLS(Y, sm.add_constant(rows[["age"]])).fit()
+    b, s = fitted.params["age"], fitted.bse["age"]
+    for column, decimals in (
+        (f"{s:.3f}", 3),
+        (f"{s:.5f}", 5),
+        (f"{b / s:.2f}", 2 + int(np.ceil(np.log10(abs(b / s) / s)))),
+        (f"{np.exp(b):.6f}", 7),
+    ):
+        (tmp_path / "june.csv").write_text(f"term,estimate,other\nage,{b:.3f},{column}\n")
+        table = seepage.models.ModelTable.read(tmp_path / "june.csv", formula="score ~ age", family="gaussian")
+        assert table.on(rows).decimals == decimals
+
+
 def test_nothing_is_claimed_of_a_file_with_all_digits_and_the_way_out_is_named(tmp_path):
-    table, rows = written(None)
-    table.write(tmp_path / "model.toml")
-    read = seepage.models.ModelTable.read(tmp_path / "model.toml")
-    assert read.decimals >= 14
+    read, rows = written(tmp_path, 15)
+    assert read.on(rows).decimals >= 14
     found = seepage.measure(read, rows)
     assert np.isnan(found.attributes["age"]).all()
     assert set(found.not_assessed()["age"]) == {"the printed digits say more than is unknown"}

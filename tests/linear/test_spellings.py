@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -111,11 +111,8 @@ def of_results(results: Any, **question: Any) -> seepage.Leakage:
     return seepage.measure(results, **{"noise_scale": SIGMA, **question})
 
 
-def of_table(results: Any, people: Any = PEOPLE, **columns: str) -> seepage.Leakage:
-    """Return the answer about results that were written into a file and read again."""
-    with TemporaryDirectory() as folder:
-        ModelTable.of(results, **columns).write(f"{folder}/model.toml")
-        return seepage.measure(ModelTable.read(f"{folder}/model.toml"), people, noise_scale=SIGMA)
+def of_table(formula: str, family: str = "gaussian", people: Any = PEOPLE, **settings: Any) -> seepage.Leakage:
+    return seepage.measure(ModelTable(formula=formula, family=family, **settings), people, noise_scale=SIGMA)
 
 
 def in_files(model: Any, target: str, *, files: int = 1, weights: str | None = None) -> seepage.Leakage:
@@ -313,7 +310,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: measured(Ridge(0.0)),
         lambda: measured(GLM()),
         lambda: of_results(smf.ols(LEAST_SQUARES, PEOPLE).fit()),
-        lambda: of_table(smf.ols(LEAST_SQUARES, PEOPLE).fit()),
+        lambda: of_table(LEAST_SQUARES),
         lambda: of_results(smf.glm(LEAST_SQUARES, PEOPLE).fit()),
         lambda: of_results(smf.ols(LEAST_SQUARES, PEOPLE).fit(cov_type="HC3")),
         lambda: measured(LinearRegression(fit_intercept=False), with_constant(), attributes=NAMES),
@@ -322,7 +319,7 @@ REFITTED: list[list[Spelling]] = [
     [
         lambda: of_results(sm.WLS(NUMBER, with_constant(), weights=WEIGHTS).fit()),
         lambda: measured(LinearRegression(), weights=WEIGHTS),
-        lambda: of_table(sm.WLS(PEOPLE["cost"], with_constant(), weights=WEIGHTS).fit(), weights="weight"),
+        lambda: of_table(LEAST_SQUARES, weights="weight"),
     ],
     [
         lambda: of_results(sm.GLM(COUNT, with_constant(), sm.families.Poisson(), freq_weights=WEIGHTS).fit(tol=1e-12)),
@@ -334,7 +331,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: of_results(sm.GLM(COUNT, with_constant(), sm.families.Poisson(), offset=np.log(YEARS)).fit(tol=1e-12)),
     ],
     [
-        lambda: of_table(smf.poisson("visits ~ age + dose", PEOPLE, exposure=YEARS).fit(disp=0), exposure="years"),
+        lambda: of_table("visits ~ age + dose + offset(log(years))", "poisson"),
         lambda: measured(GLM("poisson"), FRAME[["age", "dose"]], COUNT, offset=np.log(YEARS)),
     ],
     [
@@ -359,7 +356,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: of_results(smf.logit(ILL, PEOPLE).fit(disp=0)),
         lambda: measured(GLM("binomial"), y=YES),
         lambda: of_results(smf.glm(ILL, PEOPLE, family=sm.families.Binomial()).fit(tol=1e-12)),
-        lambda: of_table(smf.logit(ILL, PEOPLE).fit(disp=0)),
+        lambda: of_table(ILL, "binomial"),
         lambda: measured(GLM("multinomial"), y=YES),
     ],
     [
@@ -368,7 +365,7 @@ REFITTED: list[list[Spelling]] = [
     ],
     [
         lambda: of_results(sm.GLM(PEOPLE["visits"], with_constant(), ROOTS).fit(tol=1e-12)),
-        lambda: of_table(sm.GLM(PEOPLE["visits"], with_constant(), ROOTS).fit(tol=1e-12)),
+        lambda: of_table("visits ~ age + dose + time + smoker", "poisson", link="sqrt"),
     ],
     [
         lambda: measured(GLM("binomial", "cloglog"), y=YES),
@@ -508,7 +505,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: of_results(smf.logit("ill ~ C(ward) + age + dose + time + smoker", PEOPLE).fit(disp=0)),
     ],
     [
-        lambda: of_table(smf.ols("cost ~ ward + age", PEOPLE).fit()),
+        lambda: of_table("cost ~ ward + age"),
         lambda: measured(
             make_pipeline(
                 make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough"), GLM()
@@ -530,7 +527,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: measured(make_pipeline(FunctionTransformer(lambda x: np.log(x)), GLM()), FRAME[["dose"]]),
     ],
     [
-        lambda: of_table(smf.ols("cost ~ np.log(dose) + I(time ** 2)", PEOPLE).fit()),
+        lambda: of_table("cost ~ log(dose) + I(time^2)"),
         lambda: of_results(smf.ols("cost ~ np.log(dose) + I(time ** 2)", PEOPLE).fit()),
     ],
     [
@@ -549,7 +546,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: of_results(
             smf.phreg("week ~ age + dose + time + smoker", FOLLOWED, status=DIED.astype(int)).fit(disp=0)
         ),
-        lambda: of_table(COX, FOLLOWED),
+        lambda: of_table("Surv(week, died) ~ age + dose + time + smoker", "cox", FOLLOWED),
         lambda: hazards(Cox(ties="breslow")),
         lambda: hazards(weights=np.ones(N)),
         lambda: hazards(y=outcomes(7 * WEEK)),
@@ -581,10 +578,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: by_lifelines(FOLLOWED.assign(ward=WARD), strata="ward"),
         lambda: of_results(PHReg(WEEK, FRAME, status=DIED.astype(int), strata=WARD).fit(disp=0)),
         lambda: of_table(
-            CoxPHFitter().fit(
-                FOLLOWED.assign(ward=WARD), "week", "died", strata="ward", fit_options={"precision": 1e-12}
-            ),
-            FOLLOWED.assign(ward=WARD),
+            "Surv(week, died) ~ age + dose + time + smoker + strata(ward)", "cox", FOLLOWED.assign(ward=WARD)
         ),
     ],
     [

@@ -59,7 +59,8 @@ CODED = [
 def test_contrasts_leave_as_coefficients_of_levels(right: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statsmodels.formula.options, "_formula_engine", engine)
     results = smf.ols(f"height ~ {right}", PEOPLE).fit()
-    release = ready(*with_steps(taken_apart(results))[:3], Terms(0.5, None, categories=LEVELS))
+    parts = taken_apart(results)
+    release = ready(with_steps(parts.model, parts.rows), parts.rows, parts.labels, Terms(0.5, None, categories=LEVELS))
     # Any parameters, as noise would make them.
     drawn = np.asarray(results.params) + 3 * _RANDOM.normal(size=len(results.params))
     names = list(results.params.index)

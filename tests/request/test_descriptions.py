@@ -59,10 +59,10 @@ def test_columns_may_have_names_of_their_own(tmp_path):
 
 def test_coefficients_of_other_people_are_said_to_be_some(tmp_path):
     (tmp_path / "model.csv").write_text('"","Estimate"\n"(Intercept)",5.0\n"age",0.3\n')
-    said(tmp_path / "model", family="gaussian", outcome="pay")
+    said(tmp_path / "model", family="gaussian", formula="pay ~ age")
     found = _one(tmp_path)
     assert found.word == "review"
-    assert found.reasons
+    assert "is not the table of these people" in found.reasons[0]
 
 
 def test_a_formula_may_say_of_what_coefficients_are(tmp_path):

@@ -30,7 +30,7 @@ def _of_means(folder, made):
 
 
 def _of_terms(folder, made):
-    return _of(folder, made, family="gaussian", outcome="pay")
+    return _of(folder, made, family="gaussian", formula="pay ~ age")
 
 
 def _assert_not_checked(verdict, part):
@@ -48,6 +48,9 @@ def test_numbers_that_are_compared_pass(tmp_path):
     numbered.insert(0, "", [1, 2])
     assert _of_means(tmp_path, numbered).word == "pass"
     assert _of_terms(tmp_path, TERMS).word == "pass"
+    more = TERMS.assign(**{"t value": (SLOPES / ERRORS).round(2)})
+    counted = pd.concat([more.astype(str), pd.DataFrame({"term": ["N"], "estimate": ["300"]})])
+    assert _of_terms(tmp_path, counted).word == "pass"
 
 
 def test_a_level_is_compared_with_all_of_its_digits(tmp_path):
@@ -87,14 +90,20 @@ def test_a_cell_of_a_table_that_is_not_compared_is_listed(tmp_path, made, part):
     [
         (TERMS.assign(note=[1721, 1890]), "column 4 ('note')"),
         (TERMS.assign(**{"std.error": [1721, 1890]}), "column 3 ('std.error')"),
-        (TERMS.assign(**{"std.error": ERRORS}), "column 3 ('std.error')"),
         (TERMS.rename(columns={"term": "Jane Doe has 1721"}), "column 1 ('Jane Doe has 1721')"),
-        (pd.concat([TERMS, pd.DataFrame({"term": ["", "N"], "estimate": ["Jane Doe", 300]})]), "row 4, row 5"),
+        (pd.concat([TERMS, pd.DataFrame({"term": ["", "R2"], "estimate": ["Jane Doe", 0.71]})]), "row 4, row 5"),
+        (TERMS.replace("age", "age of Jane Doe, 1721"), "column 1 ('term')"),
     ],
-    ids=["column", "standard errors", "their digits", "head", "rows"],
+    ids=["column", "standard errors", "head", "rows", "label"],
 )
 def test_a_cell_of_a_regression_that_is_not_compared_is_listed(tmp_path, made, part):
     _assert_not_checked(_of_terms(tmp_path, made), part)
+
+
+def test_numbers_under_swapped_labels_are_those_of_another_table(tmp_path):
+    verdict = _of_terms(tmp_path, TERMS.iloc[::-1].assign(term=TERMS["term"].to_numpy()))
+    assert verdict.word == "review"
+    assert "is not the table of these people" in verdict.outputs[0].reasons[0]
 
 
 def test_a_comment_is_listed(tmp_path):
@@ -117,7 +126,7 @@ def test_a_comment_behind_a_text_that_ends_in_a_quote_is_listed(tmp_path):
     [({"parameter": 3.1721}, "parameter is 3.1721"), ({"where": "sex != 'Jane Doe has 1721'"}, "nobody in the data")],
 )
 def test_a_description_holds_no_value_without_a_meaning(tmp_path, says, reason):
-    verdict = _of(tmp_path, TERMS, family="gaussian", outcome="pay", **says)
+    verdict = _of(tmp_path, TERMS, family="gaussian", formula="pay ~ age", **says)
     assert verdict.word == "review"
     assert reason in verdict.outputs[0].reasons[0]
 

@@ -31,13 +31,13 @@ PEOPLE["alone"] = np.where(np.arange(COUNT) == 3, "hermit", PEOPLE["ward"])
 def _cox(folder):
     fit = sm.PHReg(PEOPLE["weeks"], PEOPLE[["age"]], status=PEOPLE["died"], ties="efron").fit()
     (folder / "cox.csv").write_text(f'"","coef"\n"age",{fit.params[0]:.5f}\n')
-    said(folder / "cox", family="cox", time="weeks", status="died")
+    said(folder / "cox", family="cox", formula="Surv(weeks, died) ~ age")
 
 
 def _gee(folder):
     fit = smf.gee("ill ~ age", "ward", PEOPLE, family=sm.families.Binomial()).fit()
     fit.params.round(5).rename("Estimate").to_csv(folder / "gee.csv")
-    said(folder / "gee", family="gee", outcome="ill")
+    said(folder / "gee", family="gee", formula="ill ~ age")
 
 
 def _quantiles(folder, *statistics, **more):

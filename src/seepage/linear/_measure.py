@@ -17,7 +17,7 @@ from seepage.linear._mistakes import refuse_beside_tabular, refuse_mistakes
 from seepage.linear._without_noise import UNIT, AttackerAsked, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
-from seepage.linear.given import Given, filtered, given, opened, refuse_beside_table
+from seepage.linear.given import Given, filtered, given, opened
 from seepage.linear.information import (
     COEFFICIENTS,
     Fit,
@@ -190,8 +190,7 @@ def measure(
         asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
         asked = replace(asked, remarks=(*asked.remarks, *for_whom(where)))
         refuse_in_memory(target, job)
-        with asked.explained():
-            return measure_without_noise(asked, question, attributes, before)
+        return measure_without_noise(asked, question, attributes, before)
     for name, given_one in {
         "digits": digits,
         "clusters": clusters,
@@ -220,14 +219,13 @@ def measure(
     )
     asked = replace(asked, remarks=(*asked.remarks, *for_whom(where)))
     refuse_in_memory(target, job)
-    with asked.explained():
-        if not asked.is_survival:
-            return _in_memory(asked, question, job)
-        if asked.offset is not None:
-            raise UnsupportedError("A survival model has no offset here: leave offset out.")
-        fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
-        check_published(published, (COEFFICIENTS,))
-        return asked.remarked(measure_survival(fit, people_of(fit, asked.ids, asked.groups), question))
+    if not asked.is_survival:
+        return _in_memory(asked, question, job)
+    if asked.offset is not None:
+        raise UnsupportedError("A survival model has no offset here: leave offset out.")
+    fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
+    check_published(published, (COEFFICIENTS,))
+    return asked.remarked(measure_survival(fit, people_of(fit, asked.ids, asked.groups), question))
 
 
 def _in_files(
@@ -249,9 +247,10 @@ def _in_files(
             "Read the rows into memory: seepage.measure(fitted, frame, ...)."
         )
     if isinstance(model, ModelTable):
-        refuse_beside_table(y, sample_weight, offset, target)
-        stored = model.over(X, None if job is None else job.filesystem)
-        model, target, sample_weight = stored.model, stored.target, stored.sample_weight
+        raise UnsupportedError(
+            "The fit of a formula cannot be taken from files a batch at a time yet. Read the rows into memory: "
+            "seepage.measure(table, frame, ...), or --in-memory on the command line."
+        )
     if offset is not None:
         raise UnsupportedError(
             "An offset cannot be taken from files a batch at a time yet. Read the rows into memory: "

@@ -1,7 +1,6 @@
 """The doors of `measure` and `publish`: whatever a model came as, one estimator and the rows that it was fitted on."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -21,7 +20,7 @@ from seepage.leakage.types import By
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted
 from seepage.linear.results import is_results, taken_apart, with_steps
 from seepage.linear.survival import SurvivalFit, is_survival
-from seepage.linear.written import ModelTable, explaining
+from seepage.linear.written import ModelTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,8 +44,6 @@ class Given:
     """Standard errors in the order of the coefficients, then the dispersion, as another library prints them."""
     own_levels: bool = True
     """Whether the model has an encoder of its own that knows the levels of its categories."""
-    explained: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Within it, errors are said in the words of whoever wrote the model down."""
 
     @property
     def is_survival(self) -> bool:
@@ -103,7 +100,7 @@ def given(
             raise InputError("X is missing: give the rows that the model was fitted on.")
         table = model.on(X)
         if to_publish:
-            table.check_publishable()
+            table = table.with_steps()
         return Given(
             model=table.model,
             X=table.X,
@@ -114,9 +111,8 @@ def given(
             groups=table.cut(groups),
             label=column_name(table.y, "label"),
             remarks=table.remarks,
-            decimals=model.decimals,
+            decimals=table.decimals,
             own_levels=False,
-            explained=lambda: explaining(table),
         )
     if not is_results(model) or is_survival(model):
         # PHReg of statsmodels, and CoxPHFitter of lifelines; a Cox model has no dispersion.
@@ -143,10 +139,14 @@ def given(
             "robust standard errors would take each for one. Fit on a row for each person, "
             f'people.loc[people.index.repeat(counts)], or publish ["{COEFFICIENTS}"] alone.'
         )
-    if to_publish:
-        parts = with_steps(parts)
+    if to_publish and parts.remarks:
+        raise UnsupportedError(
+            "Results of fit_regularized are measured, and not published: which coefficients are zero is a choice that "
+            "the rows made, and the digits of a penalty that was read back from them tell about them too. Fit "
+            "seepage.models.GLM with that penalty on squares (penalty= and penalize_intercept=True), and publish that."
+        )
     return Given(
-        model=parts.model,
+        model=with_steps(parts.model, parts.rows) if to_publish else parts.model,
         X=parts.rows,
         # What the outcome is called goes along with its values: policies name it, and the certificate does.
         y=_named(parts.labels, parts.rows, parts.label) if to_publish else parts.labels,

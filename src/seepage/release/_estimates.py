@@ -55,4 +55,4 @@ def _(
         raise UnsupportedError(
             f"Numbers that solve equations are no estimator of scikit-learn. Write them as a table: {path.stem}{TABLE}"
         )
-    return text_of(estimator, tuple(remarks_of(certificate))).encode()
+    return text_of({"estimates": estimator.estimates}, tuple(remarks_of(certificate))).encode()

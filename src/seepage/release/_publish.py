@@ -395,8 +395,7 @@ def publish(
         asked.remarks,
         clusters,
     )
-    with asked.explained():
-        release = ready(asked.model, asked.X, asked.y, terms)
+    release = ready(asked.model, asked.X, asked.y, terms)
     return release.draw() if ledger is None else release.draw_on(ledger, units)
 
 

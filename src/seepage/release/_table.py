@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from seepage._tables import Model
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.written import ModelTable, text_of
+from seepage.linear.written import text_of
 from seepage.release._certificate import Certificate, amount_of
 from seepage.release._copy import last_step
 from seepage.release._file import as_skops
@@ -106,7 +106,7 @@ def text_of_published(estimator: Model, certificate: Certificate, outcome: Seque
     if any(isinstance(each, dict) for each in coefficients.values()):
         remarks.append("A value of a category that has no coefficient here counts as 0.")
     kind = _kind_of_cox(last, outcome) if is_cox else _kind(last, outcome, success)
-    return text_of(ModelTable(coefficients=coefficients, **kind), tuple(remarks))  # type: ignore[arg-type]
+    return text_of({**kind, "coefficients": coefficients}, tuple(remarks))
 
 
 def remarks_of(certificate: Certificate) -> list[str]:
@@ -125,7 +125,8 @@ def _kind(last: Model, outcome: Sequence[str], success: object) -> dict[str, obj
     found: dict[str, object] = {"outcome": outcome[0] if len(outcome) == 1 else tuple(outcome)}
     if name == "GLM":
         link, parameter = last.named_link
-        found |= {"family": last.family, "link": link, "parameter": float(last.parameter)}
+        found |= {"family": last.family, "link": link}
+        found |= {"parameter": float(last.parameter)} if last.parameter != 1.0 else {}
         if link in ("power", "negative binomial"):
             found["link_parameter"] = float(parameter)
     elif name in _FAMILIES:
@@ -147,7 +148,7 @@ def _kind(last: Model, outcome: Sequence[str], success: object) -> dict[str, obj
 
 def _kind_of_cox(last: Model, outcome: Sequence[str]) -> dict[str, object]:
     *status, time = outcome
-    return {"family": "cox", "time": time, "status": status[0] if status else None, "ties": last.ties}
+    return {"family": "cox", "time": time, **({"status": status[0]} if status else {}), "ties": last.ties}
 
 
 def _terms(estimator: Model, named: Sequence[str]) -> Iterator[tuple[str, str | None]]:

@@ -109,7 +109,7 @@ def _undescribed(path: Path) -> str:
     if path.suffix.lower() == ".csv":
         return (
             f"nothing says of what it is: write {beside} beside it, with of, by, statistics and where for a table, or "
-            "with family and outcome for coefficients"
+            "with formula and family for a regression"
         )
     return f'nothing says what it predicts: write {beside} beside it, with outcome = "COLUMN"'
 

@@ -18,7 +18,7 @@ from seepage.aggregates import STATISTICS, WORDS, Aggregate, KaplanMeier
 from seepage.attackers import SamplingLeakage
 from seepage.errors import InputError
 from seepage.linear import ModelTable, measure
-from seepage.linear.written import PrintedModel, read_printed
+from seepage.linear.written import AssembledTable
 from seepage.request._cells import not_compared
 from seepage.request._given import HandedIn
 from seepage.request._people import RequestPeople
@@ -28,8 +28,8 @@ _OF_A_CURVE = ("duration", "event", "times")
 _WHERE = "where"
 # What a file of a model holds.
 _ALL_DIGITS = "16 significant"
-# A printed number may be rounded, and was computed by another program; standard errors by one that stops iterating.
-_ROUNDED, _OTHER_PROGRAM, _ITERATED = 0.5001, 1e-12, 1e-6
+# A printed number may be rounded, and was computed by another program.
+_ROUNDED, _OTHER_PROGRAM = 0.5001, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,29 +59,17 @@ class RequestOutput:
     """For whom it is."""
     unread: tuple[str, ...] = ()
     """The cells of a table that were compared with nothing."""
-    printed: PrintedModel | None = None
-    """The cells of a regression."""
+    assembled: AssembledTable | None = None
+    """The fit of a regression, with the printed numbers next to it."""
 
     def not_checked(self, leak: SamplingLeakage) -> tuple[str, ...]:
         """Return the cells of its file that were compared with nothing."""
-        if self.printed is None:
+        comparison = None if self.assembled is None else self.assembled.comparison
+        if comparison is None:
             return self.unread
-        known = leak.information.printed
-        fitted = dict(zip(known.names, known.values.tolist(), strict=True))
-        pairs = [
-            np.array([value, error])
-            for name, value in fitted.items()
-            if (error := fitted.get(f"standard error of {name}")) is not None
-        ]
-        compared = set(self.printed.read)
-        for cell, texts in self.printed.errors.items():
-            written = [_parsed(text) for text in texts]
-            # With more decimals than the coefficients a standard error is not what was measured.
-            if written[1][1] <= (self.model.decimals or 0) and any(
-                not _missed(written, pair, _ITERATED) for pair in pairs
-            ):
-                compared.add(cell)
-        return not_compared(self.printed.rows, compared, min(i for i, _ in compared))
+        errors = any(name.startswith("standard error of") for name in leak.information.printed.names)
+        compared = comparison.compared(errors=errors)
+        return not_compared(comparison.table.rows, compared, min(i for i, _ in compared))
 
     @property
     def takes_noise(self) -> bool:
@@ -160,26 +148,18 @@ def output_of(given: HandedIn, people: RequestPeople) -> RequestOutput:
 def _regression(
     given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]
 ) -> RequestOutput:
-    known, printed = [each.name for each in fields(ModelTable)], None
-    _check_keys(given, says, known)
-    if given.path.suffix.lower() == ".csv":
-        beside = dict(says)
-        if "formula" in beside:
-            # The file has the coefficients; the formula says what they are of.
-            read = ModelTable(family=beside.get("family", "gaussian"), formula=beside.pop("formula"))
-            of = {name: getattr(read, name) for name in ("outcome", "time", "status", "strata", "offset")}
-            beside = {name: value for name, value in of.items() if value} | beside
-        model = ModelTable.read(given.path, **beside)
-        printed = read_printed(given.path, given.path.read_text(encoding="utf-8-sig"))
-    elif "family" not in says:
-        raise InputError(
-            f"{given.path.name} has no family, and no statistics either: it says of what a regression is (family, "
-            "coefficients), or a table (of, by, statistics)."
-        )
-    else:
-        model = ModelTable(**says)
-    what = f"{model.family} regression of {' and '.join(map(str, model.roles.outcome))}"
-    return RequestOutput(given.name, what, people, rows, model, printed=printed)
+    _check_keys(given, says, [each.name for each in fields(ModelTable) if each.name != "numbers"])
+    for name in ("formula", "family"):
+        if name not in says:
+            raise InputError(
+                f"{given.name}.toml has no {name}: it says of what a regression is (formula, family), or a table (of, "
+                "by, statistics)."
+            )
+    numbers = given.path if given.path.suffix.lower() == ".csv" else None
+    model = ModelTable(numbers=numbers, **says)
+    assembled = model.on(people.frame(rows))
+    what = f"{model.family} regression of {' and '.join(model.outcome)}"
+    return RequestOutput(given.name, what, people, rows, model, assembled=assembled)
 
 
 def _skops(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> RequestOutput:
@@ -285,11 +265,11 @@ def _is_row_numbers(cells: Sequence[str]) -> bool:
     return any(list(cells) == [str(i + first) for i in range(len(cells))] for first in (0, 1))
 
 
-def _missed(written: Sequence[tuple[float, int]], true: Array, near_enough: float = _OTHER_PROGRAM) -> list[int]:
+def _missed(written: Sequence[tuple[float, int]], true: Array) -> list[int]:
     """Return the places at which a column is not what it should be, to the digits that it has."""
     found = []
     for i, ((value, decimals), each) in enumerate(zip(written, true.tolist(), strict=True)):
-        near = _ROUNDED * 10.0**-decimals + near_enough * abs(each)
+        near = _ROUNDED * 10.0**-decimals + _OTHER_PROGRAM * abs(each)
         if not (abs(value - each) <= near or (isnan(value) and isnan(each))):
             found.append(i)
     return found

@@ -136,7 +136,7 @@ def _without_noise(asked: _Measure) -> None:
             )
     with Waiting(quiet=asked.quiet).shown() as waiting:
         question = asked.measured(waiting, stream=False, groups=None)
-        written = None if question.table is None else question.table.decimals
+        written = None if question.table is None else question.assembled.decimals
         # A file with all digits is kept, and a table of it printed; one that was rounded is what leaves.
         is_rounded = written is not None and written < _ALL
         digits = options.digits_of(asked.digits) if asked.digits is not None else written if is_rounded else None

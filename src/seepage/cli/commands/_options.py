@@ -26,8 +26,8 @@ def option(panel: str, metavar: str, words: str, *names: str) -> Any:
 
 
 ARGUMENTS = {
-    "model": "The fitted model: of scikit-learn, written with skops; a table in TOML; or coefficients of R or Stata in "
-    "a CSV. None with --formula.",
+    "model": "The fitted model: of scikit-learn, written with skops; or a formula and printed numbers in TOML. None "
+    "with --formula.",
     "data": "The rows it was fitted on: CSV, Parquet (files, a folder, a pattern in quotes, a URI) or Arrow.",
     "quantity": "For example eta, error_floor, success_rate, epsilon; all names if left out.",
     "paths": "What is to leave: files, or folders of them.",
@@ -52,7 +52,7 @@ Family = Annotated[
     option(
         MEASURED,
         "NAME",
-        "Of a formula, or of coefficients in a CSV: gaussian, binomial, poisson, gamma, cox.",
+        "Of the formula: gaussian, binomial, poisson, gamma, cox.",
         "--family",
     ),
 ]

@@ -223,7 +223,7 @@ def publish(asked: _Publish) -> None:
         question = asked.measured(waiting, stream=False)
         fitted, rows = question.model, question.rows
         if question.table is not None:
-            question.assembled.check_publishable()
+            fitted = question.assembled.with_steps().model
         with question.applying():
             terms = _terms(asked, question, file)
             if asked.noise is None:

@@ -29,24 +29,16 @@ _HARMLESS = frozenset(
     }
 )
 _HOW_TO_WRITE = 'import skops.io; skops.io.dump(model, "model.skops")'
-_HOW_TO_WRITE_RESULTS = 'seepage.models.ModelTable.of(results).write("model.toml")'
 _TABLE = """\
+formula = "ill ~ age + log(dose) + ward"
 family = "binomial"
-outcome = "ill"
-[coefficients]
-"(Intercept)" = -2.3051714286309471
-"age" = 0.041239087512357194"""
+numbers = "june.csv" # as it was printed, if it was"""
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
 
 
 def is_table(path: Path) -> bool:
     """Return whether a file should hold a model as a table."""
-    return path.suffix.lower() == ".toml" or is_printed(path)
-
-
-def is_printed(path: Path) -> bool:
-    """Return whether a file should hold coefficients alone, as R and Stata print them."""
-    return path.suffix.lower() == ".csv"
+    return path.suffix.lower() == ".toml"
 
 
 def read_model(path: Path, trust: Sequence[str] = ()) -> Model:
@@ -97,12 +89,12 @@ def check_model(path: Path) -> None:
     if path.suffix.lower() in _PICKLES or start[:1] == b"\x80":
         raise UnsupportedError(
             f"{path} is a pickle, which can run any code when it is opened, so it is never opened here. Ask for it "
-            f"where the model was trained, from scikit-learn with skops: {_HOW_TO_WRITE} -- and from statsmodels or "
-            f"lifelines as a table: {_HOW_TO_WRITE_RESULTS}"
+            f"where the model was trained, from scikit-learn with skops: {_HOW_TO_WRITE} -- and of statsmodels or "
+            "lifelines its formula: --formula and --family"
         )
     raise InputError(
-        f"{path} is no skops file. A model of scikit-learn is written with: {_HOW_TO_WRITE} -- and coefficients of R, "
-        f"Stata or by hand as a CSV or as a table in TOML, such as this model.toml:\n\n{_TABLE}"
+        f"{path} is no model, and the model comes first. One of scikit-learn is written with: {_HOW_TO_WRITE} -- and "
+        f"one of R, Stata or statsmodels is a formula: --formula, or in TOML, such as this model.toml:\n\n{_TABLE}"
     )
 
 

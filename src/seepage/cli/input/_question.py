@@ -2,7 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values
-from seepage.cli.input._models import check_model, is_printed, is_table, read_model
+from seepage.cli.input._models import check_model, is_table, read_model
 from seepage.cli.input._sources import GivenSource
 from seepage.cli.terminal import Amount, Waiting, did_you_mean, listing, shortened
-from seepage.errors import InputError, MinimizerError, SeepageError
+from seepage.errors import InputError, MinimizerError, SeepageError, UnsupportedError
 from seepage.leakage import Leakage
 
 if TYPE_CHECKING:
     from seepage.linear import ModelTable
-    from seepage.linear.written import Assembled
+    from seepage.linear.written import AssembledTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class CommandQuestion:
         labels, columns = separate(target or ()), listed(private)
         table = _table(model, labels, weight, formula, family)
         if table is not None:
-            labels, weight = table.roles.outcome, table.roles.weights
+            labels, weight = table.outcome, table.weights
         elif not labels:
             assert model is not None
             check_model(model)
@@ -102,16 +102,21 @@ class CommandQuestion:
         # The files are looked at first: they tell of a mistake sooner.
         self.source  # noqa: B018
         if self.table is not None:
-            return self.assembled.model if not self.source.stream else self.table.over(list(self.source.paths)).model
+            return self.assembled.model
         assert self.model_file is not None
         with self.waiting.doing("reading the model"):
             return read_model(self.model_file, self.trust)
 
     @cached_property
-    def assembled(self) -> "Assembled":
+    def assembled(self) -> "AssembledTable":
         """The model of a table, and its rows."""
         assert self.table is not None
-        columns = self.table.columns(self.source.names, lambda name: np.asarray(self.source.table([name]).column(0)))
+        if self.source.stream:
+            raise UnsupportedError(
+                "The fit of a formula cannot be taken from files a batch at a time yet. Read the rows into memory: "
+                "--in-memory"
+            )
+        columns = self.table.columns(self.source.names)
         roles = [name for name in (self.ids, self.groups) if name is not None]
         with self.waiting.doing(f"reading {self.source.name}"):
             return self.table.on(as_frame(self.source.table([*columns, *roles])))
@@ -230,11 +235,8 @@ class CommandQuestion:
     @contextmanager
     def applying(self) -> Iterator[None]:
         """Say of which rows it was that a step of the model would not take them."""
-        from seepage.linear.written import explaining
-
         try:
-            with nullcontext() if self.table is None else explaining(self.assembled):
-                yield
+            yield
         except MinimizerError as reason:
             if self.table is not None:
                 raise
@@ -278,7 +280,7 @@ class CommandQuestion:
 def _table(
     model: Path | None, labels: tuple[str, ...], weight: str | None, formula: str | None, family: str | None
 ) -> "ModelTable | None":
-    """Return a model that is no estimator: a formula, a table, or coefficients alone; None if it is one."""
+    """Return a model that is no estimator: a formula or a table; None if it is one."""
     from seepage.linear import ModelTable
 
     if formula is not None:
@@ -289,22 +291,11 @@ def _table(
         return ModelTable(formula=formula, family=family, weights=weight)
     assert model is not None
     if not is_table(model):
+        if model.suffix.lower() == ".csv":
+            check_model(model)
         if family is not None:
             raise InputError(f"{model} knows its family itself: leave --family out.")
         return None
-    if is_printed(model):
-        if family is not None and not labels:
-            raise InputError(f"Which column of the rows does {model} predict? Name it with --target COLUMN.")
-        if family is None or len(labels) not in (1, 2):
-            raise InputError(
-                f"{model} is a CSV. If it holds coefficients, as R and Stata print them, say of what: --family "
-                "binomial --target ill, or of a Cox model --family cox --target died --target weeks. If it holds rows, "
-                "the model comes first, as a file of skops or a table in TOML; or --formula takes its place."
-            )
-        if family == "cox":
-            status, time = labels if len(labels) == 2 else (None, labels[0])
-            return ModelTable.read(model, family=family, status=status, time=time, weights=weight)
-        return ModelTable.read(model, family=family, outcome=labels[0] if len(labels) == 1 else labels, weights=weight)
     for option, given in {"--target": labels, "--sample-weight": weight, "--family": family}.items():
         if given:
             raise InputError(f"{model} names its outcome, weights and family itself: leave {option} out.")

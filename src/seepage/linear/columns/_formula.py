@@ -83,6 +83,11 @@ class Formula(TransformerMixin, BaseEstimator):
         """Whether the numbers that it has stored of the rows are means and deviations, and no knots."""
         return all(code.startswith(_SCALERS) for term in self.terms for code in term.fitted)
 
+    @property
+    def stores_rows(self) -> bool:
+        """Whether it has stored levels or numbers of the rows."""
+        return any(term.levels or term.fitted for term in self.terms)
+
     def fit(self, X: Data, y: object = None) -> Self:
         """Return the formula: what it stores was stored when the model was made."""
         return self

@@ -95,6 +95,8 @@ def learns(step: object) -> bool:
     if isinstance(step, OneHotEncoder):
         # Which levels are rare is a choice that the rows made, also among those that were listed.
         return isinstance(step.categories, str) or bool(step._infrequent_enabled)
+    if hasattr(step, "stores_rows"):
+        return bool(step.stores_rows)
     return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures | Recoded)
 
 

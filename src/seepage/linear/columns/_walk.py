@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
 
 from seepage._tables import Data, Frame, Model
 from seepage.linear.columns._affine import Affine
+from seepage.linear.columns._formula import Formula
 from seepage.linear.columns._steps import side_by_side, through
 
 
@@ -152,6 +153,14 @@ def _(step: RobustScaler, called: str) -> str:
 @_learned.register
 def _(step: OneHotEncoder, called: str) -> str:
     return "which levels there are of {columns}" + (", and which are rare" if step._infrequent_enabled else "")
+
+
+@_learned.register
+def _(step: Formula, called: str) -> str:
+    if any(term.fitted for term in step.terms):
+        return "what the formula stored of {columns}"
+    names = dict.fromkeys(name for term in step.terms for name in term.levels)
+    return f"which levels there are of {', '.join(names)}".replace("{", "{{").replace("}", "}}")
 
 
 @_learned.register

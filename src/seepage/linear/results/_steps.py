@@ -9,39 +9,32 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from seepage._tables import Data, Model
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import Formula, FormulaTerm, Recoded
-from seepage.linear.results._results import Parts
 
 Array = NDArray[np.float64]
 
 
-def with_steps(parts: Parts) -> Parts:
-    """Return the same model behind steps of scikit-learn instead of a formula; refuse terms that have no such step."""
-    if parts.remarks:
-        raise UnsupportedError(
-            "Results of fit_regularized are measured, and not published: which coefficients are zero is a choice that "
-            "the rows made, and the digits of a penalty that was read back from them tell about them too. Fit "
-            "seepage.models.GLM with that penalty on squares (penalty= and penalize_intercept=True), and publish that."
-        )
-    if not isinstance(parts.model, Pipeline):
-        return parts
-    formula, glm = (step for _, step in parts.model.steps)
-    assert isinstance(formula, Formula)
+def with_steps(model: Model, rows: Data) -> Model:
+    """Return a model behind steps of scikit-learn instead of a formula; refuse terms that have no such step."""
+    formula = model[0] if isinstance(model, Pipeline) else None
+    if not isinstance(formula, Formula):
+        return model
     terms = [_term(formula, term) for term in formula.terms]
     if not terms:
         raise UnsupportedError(
             "This formula has no term but the constant: there is no table of coefficients to publish."
         )
     steps = [(f"{column} {i}", step, [column]) for i, (column, step) in enumerate(terms)]
-    columns = ColumnTransformer(steps, sparse_threshold=0.0).fit(parts.rows)
-    made, own = np.asarray(columns.transform(parts.rows), dtype=np.float64), formula.transform(parts.rows)
+    columns = ColumnTransformer(steps, sparse_threshold=0.0).fit(rows)
+    made, own = np.asarray(columns.transform(rows), dtype=np.float64), formula.transform(rows)
     if not np.allclose(made, own, rtol=1e-12, atol=1e-12 * float(np.abs(own).max())):
         raise UnsupportedError(
             "The terms of this formula are not what steps of scikit-learn make of them. Make its columns before, name "
             "them in the formula, and publish that."
         )
-    return parts._replace(model=Pipeline([("columns", columns), ("glm", glm)]))
+    return Pipeline([("columns", columns), *model.steps[1:]])
 
 
 def _term(formula: Formula, term: FormulaTerm) -> tuple[str, Any]:

@@ -1,8 +1,5 @@
-"""Fitted models that somebody wrote down: coefficients by name, from R, Stata or by hand."""
+"""Tables of R, Stata and others: a formula, a family, and printed numbers."""
 
-from seepage.linear.written._assembled import Assembled as Assembled
-from seepage.linear.written._compared import explaining as explaining
-from seepage.linear.written._printed import PrintedModel as PrintedModel
-from seepage.linear.written._printed import read_printed as read_printed
+from seepage.linear.written._assembled import AssembledTable as AssembledTable
 from seepage.linear.written._table import ModelTable as ModelTable
 from seepage.linear.written._toml import text_of as text_of

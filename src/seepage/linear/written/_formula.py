@@ -1,193 +1,197 @@
-"""A formula as R and statsmodels write it, as the columns that it names and the coefficients that it has.
+"""A formula as R writes it, read by patsy.
 
     ill ~ age + log(dose) + ward       cbind(ill, well) ~ age * sex       Surv(week, died) ~ age + strata(site)
 
-A category has a coefficient for each of its values but the first, or but the one that C(ward, Treatment("east")) or
-relevel(ward, "east") names.
+patsy runs what it reads: nothing but columns, numbers and the functions below is handed to it.
 """
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import Any
 
-from seepage._near import several
-from seepage.errors import InputError, UnsupportedError
-from seepage.linear.written._terms import Known, in_r, seems_missing
+import numpy as np
+from numpy.typing import NDArray
 
-_CALL = re.compile(r"(?P<name>[A-Za-z_.][\w.]*)\((?P<inside>.*)\)")
-_COLUMN = re.compile(r"`[^`]+`|[^\W\d][\w.]*|\.[\w.]*")
-_CATEGORY = ("factor", "as.factor", "C")
-_REFERENCE = re.compile(r"""(?:(?:ref|reference)\s*=\s*)?(["']?)(?P<value>[^"']+)\1""")
-_EXAMPLE = '"ill ~ age + log(dose) + ward"'
+from seepage._near import did_you_mean, several
+from seepage._tables import Frame
+from seepage.errors import InputError, MissingExtraError, UnsupportedError
+from seepage.linear.columns import Formula
+
+Array = NDArray[np.float64]
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    **{name: getattr(np, name) for name in ("log", "log1p", "log2", "log10", "exp", "expm1", "sqrt")},
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "tanh", "square", "reciprocal")},
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+}
+_CODINGS = ("Treatment", "Sum", "Helmert", "Poly")
+_CALLED = {name: name for name in (*FUNCTIONS, *_CODINGS, "C", "I", "Q", "relevel")}
+_CALLED |= {"factor": "C", "as.factor": "C", **{f"np.{name}": name for name in FUNCTIONS}}
+_TOKEN = re.compile(
+    r"""(?P<text>"[^"]*"|'[^']*')|`(?P<ticked>[^`]+)`|(?P<name>(?:[^\W\d]|\.(?!\d))[\w.]*)(?P<call>\s*\()?"""
+    r"""|(?P<rest>\*\*|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|[-+*/^:()~,=]|\s+)|(?P<strange>.)""",
+    re.DOTALL,
+)
+_OTHER_POWER = re.compile(r"(?:\^|\*\*)(?!\s*(?:1?\d|20)\b(?!\s*(?:\^|\*\*|\.)))")
+_CALL = re.compile(r"(?P<name>[A-Za-z_.][\w.]*)\((?P<inside>.*)\)", re.DOTALL)
+_NOTHING = ("NA", "", "NaN", "nan", "NULL", ".")
 
 
 @dataclass(frozen=True)
-class ParsedFormula:
-    """What a formula says; names of columns are as they stand in it."""
+class TableFormula:
+    """The columns that a formula names, and its right side."""
 
     text: str
     outcome: tuple[str, ...]
+    """Of a Cox model the status, if there is one, and the time."""
     time: str | None = None
-    status: str | None = None
     strata: tuple[str, ...] = ()
-    offset: str | None = None
-    products: tuple[tuple[str, ...], ...] = ()
-    """The factors of each term, in order."""
-    intercept: bool = True
+    offsets: tuple[str, ...] = ()
+    terms: tuple[str, ...] = field(default=())
 
     @classmethod
-    def of(cls, text: str) -> "ParsedFormula":
+    def of(cls, text: str) -> "TableFormula":
         """Read a formula."""
         left, tilde, right = text.partition("~")
         if not tilde or not left.strip() or not right.strip():
-            raise InputError(f"The formula is {text!r}. It has the outcome, a tilde, and terms: {_EXAMPLE}.")
-        found = cls(text, (_bare(left),))
+            raise InputError(
+                f'The formula is {text!r}. It has the outcome, a tilde, and terms: "ill ~ age + log(dose) + ward".'
+            )
+        if _OTHER_POWER.search(right):
+            raise UnsupportedError(f"The formula {text!r} has a power that is no whole number from 1 to 20.")
+        outcome: tuple[str, ...] = (_bare(left),)
+        time = None
         if match := _CALL.fullmatch(left.strip()):
-            inside = tuple(_bare(part) for part in _split(match["inside"], ","))
-            if match["name"] == "Surv" and len(inside) in (1, 2):
-                found = cls(text, inside[::-1], time=inside[0], status=inside[1] if len(inside) == 2 else None)
-            elif match["name"] == "cbind" and len(inside) == 2:
-                found = cls(text, inside)
-            else:
+            outcome = tuple(_bare(part) for part in _split(match["inside"], ","))
+            if match["name"] == "Surv" and len(outcome) < 3:
+                outcome, time = outcome[::-1], outcome[0]
+            elif match["name"] != "cbind" or len(outcome) != 2:
                 raise UnsupportedError(
-                    f"The outcome of {text!r} is {left.strip()!r}, which is no column. Make that column before; what "
-                    "is read besides is cbind(successes, failures) and Surv(time, status)."
+                    f"The outcome of {text!r} is {left.strip()!r}, which is no column. Make that column before; or "
+                    "write cbind(successes, failures) or Surv(time, status)."
                 )
-        for sign, term in _signed(right):
-            found = found._with(sign, term)
+        inside: dict[str, list[str]] = {"strata": [], "offset": [], "": []}
+        for term in _split(right, "+"):
+            match = _CALL.fullmatch(term)
+            name = match["name"] if match and match["name"] in inside else ""
+            inside[name].append(match["inside"] if match and name else term)
+        strata = tuple(_bare(part) for each in inside["strata"] for part in _split(each, ","))
+        return cls(text, outcome, time, strata, tuple(inside["offset"]), tuple(inside[""]) or ("1",))
+
+    def used(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that the formula names; refuse others than these."""
+        for name in (*self.outcome, *self.strata):
+            self._check(name, names)
+        _, used = self._translate(" + ".join((*self.terms, *self.offsets)), names)
+        if both := [name for name in self.outcome if name in used]:
+            raise InputError(f"{both[0]!r} is the outcome of {self.text!r} and one of its terms: leave it out there.")
+        return list(dict.fromkeys([*used, *self.outcome, *self.strata]))
+
+    def design(self, frame: Frame, names: Sequence[str]) -> Formula:
+        """Return the right side as a step before a model."""
+        matrix = self._matrix(" + ".join(self.terms), frame, names)
+        found = Formula(matrix.design_info, frame)
+        if not found.terms:
+            raise InputError(f"The formula {self.text!r} has no term but the constant: it tells of nobody's columns.")
+        for name, levels in (item for term in found.terms for item in term.levels.items()):
+            if nothing := [level for level in levels if level in _NOTHING]:
+                raise InputError(
+                    f"{name!r} holds {nothing[0]!r}, which seems to stand for a missing value: write it as such "
+                    "(Parquet does), drop those rows, or give the value another name."
+                )
+        with np.errstate(all="ignore"):
+            made = found.transform(frame)
+        if not np.isfinite(made).all():
+            row, column = np.argwhere(~np.isfinite(made))[0]
+            term = next(term for term in found.terms if column + (found.intercept is not None) in term.columns)
+            values = ", ".join(f"{name} = {frame[name].iloc[row]}" for name in term.numbers)
+            raise InputError(
+                f"{term.code!r} is {made[row, column]} in a row with {values}. Such a row cannot have been part of "
+                "the fit: leave it out."
+            )
         return found
 
-    def _with(self, sign: str, term: str) -> "ParsedFormula":
-        if term in ("0", "1"):
-            return replace(self, intercept=(term == "1") == (sign == "+"))
-        if sign == "-":
-            raise UnsupportedError(
-                f"The formula {self.text!r} takes {term!r} away again. Write the terms that are left; only - 1, for no "
-                "intercept, is read."
-            )
-        if match := _CALL.fullmatch(term):
-            inside = _bare(match["inside"])
-            if match["name"] == "strata":
-                return replace(self, strata=(*self.strata, *(_bare(part) for part in _split(match["inside"], ","))))
-            if match["name"] == "offset":
-                if self.offset is not None:
-                    raise UnsupportedError(f"The formula {self.text!r} has two offsets: add them up in one column.")
-                return replace(self, offset=inside)
-        factors = _split(term, "*")
-        for part in (part for each in factors for part in _split(each, ":")):
-            if not _COLUMN.fullmatch(part) and not _CALL.fullmatch(part):
-                raise UnsupportedError(
-                    f"The formula {self.text!r} has {part!r}, which is no column and no function of one. Signs have a "
-                    "meaning of their own in a formula: a power or a ratio of numbers stands in I(), such as I(age^2)."
-                )
-        found = list(self.products)
-        # a * b is a + b + a:b, and every product of some of more than two.
-        for size in range(1, len(factors) + 1):
-            found += [tuple(_split(":".join(some), ":")) for some in combinations(factors, size)]
-        return replace(self, products=tuple(dict.fromkeys(found)))
+    def offset(self, frame: Frame, names: Sequence[str]) -> Array | None:
+        """Return what is added to each margin, if something is."""
+        if not self.offsets:
+            return None
+        found = np.sum([self._matrix(f"0 + I({each})", frame, names)[:, 0] for each in self.offsets], axis=0)
+        if not np.isfinite(found).all():
+            raise InputError(f"The offset of {self.text!r} is not finite in every row.")
+        return np.asarray(found, dtype=np.float64)
 
-    def coefficients(self, known: Known) -> Iterator[tuple[str, str | None]]:
-        """Yield the name of each coefficient, and the level of a category that it is of.
+    def _matrix(self, text: str, frame: Frame, names: Sequence[str]) -> Any:
+        try:
+            import patsy
+        except ImportError:
+            raise MissingExtraError(
+                'Formulas are read with patsy. Install it with: pip install "seepage[statsmodels]"'
+            ) from None
+        translated, _ = self._translate(text, names)
+        try:
+            known = patsy.EvalEnvironment([{**FUNCTIONS, "relevel": _relevel}])
+            with np.errstate(all="ignore"):
+                return patsy.dmatrix(translated, frame, known, NA_action="raise")
+        except (patsy.PatsyError, SyntaxError, TypeError, ValueError, RecursionError) as reason:
+            raise InputError(f"The formula {self.text!r} cannot be read: {str(reason).splitlines()[0]}.") from None
 
-        Parameters
-        ----------
-        known : Known
-            The rows, which say what is a category and which values it has.
-        """
-        if self.intercept and self.time is None:
-            yield "(Intercept)", None
-        others = {*self.outcome, *self.strata, self.offset}
-        products = [
-            (name,) if part == (".",) else part
-            for part in self.products
-            for name in (known.names if part == (".",) else [""])
-            if part != (".",) or name not in others
-        ]
-        categories = {part for each in products for part in each if self._category(part, known) is not None}
-        there = {frozenset(each) for each in products}
-        for each in dict.fromkeys(products):
-            for part in each:
-                rest = frozenset(each) - {part}
-                if part in categories and rest and rest not in there:
-                    # R and statsmodels have a coefficient for every value then, the first one too.
-                    without = ":".join(other for other in each if other != part)
+    def _translate(self, text: str, names: Sequence[str]) -> tuple[str, list[str]]:
+        """Return a part of the formula as patsy writes it, and the columns in it; refuse what has no meaning here."""
+        made, used = [], []
+        for match in _TOKEN.finditer(text):
+            name, called = match["ticked"] or match["name"], match["call"]
+            if match["strange"]:
+                raise UnsupportedError(f"The formula {self.text!r} has a {match['strange']!r}, which is not read here.")
+            if called and match["name"] not in names:
+                if name not in _CALLED:
                     raise UnsupportedError(
-                        f"The formula {self.text!r} has {':'.join(each)!r} and not {without!r} by itself, which codes "
-                        f"the category {part!r} in another way. Write {'*'.join(each)!r}."
+                        f"The formula {self.text!r} has {name}(), which is not read here. Make its column before; or "
+                        f"write {several([*FUNCTIONS, 'I', 'factor', 'relevel'], 20)}."
                     )
-            yield from self._levels(each, known)
-        if not self.intercept and categories:
-            raise UnsupportedError(
-                f"The formula {self.text!r} has a category and no intercept, which codes the category in another way. "
-                "Leave the intercept in: the fitted values are the same."
-            )
-
-    def _levels(self, factors: Sequence[str], known: Known) -> Iterator[tuple[str, str | None]]:
-        names = [""]
-        for part in factors:
-            column = self._category(part, known)
-            if column is None:
-                choices = [part]
-            elif len(factors) == 1:
-                yield from ((column, str(value)) for value in self._compared(part, column, known))
-                return
+                made.append(f"{_CALLED[name]}(")
+            elif name == "." and "." not in names:
+                others = [each for each in names if each not in (*self.outcome, *self.strata)]
+                used += others
+                made.append(f"({' + '.join(map(_quoted, others))})")
+            elif name in ("ref", "reference", *_CODINGS) and name not in names:
+                made.append(name)
+            elif name:
+                self._check(name, names)
+                used.append(name)
+                made.append(_quoted(name) + (called or ""))
             else:
-                choices = [f"{in_r(column)}[T.{value}]" for value in self._compared(part, column, known)]
-            names = [f"{start}:{choice}" if start else choice for start in names for choice in choices]
-        yield from ((name, None) for name in names)
+                made.append({"^": "**"}.get(match[0], match[0]))
+        return "".join(made), used
 
-    def _compared(self, part: str, column: str, known: Known) -> list[Hashable]:
-        """Return the values of a category that have a coefficient: all but the one that they are compared with."""
-        values = known.values(column)
-        if nothing := "".join(map(seems_missing, values)):
+    def _check(self, name: str, names: Sequence[str]) -> None:
+        if name in names:
+            return
+        packed = [other for other in names if len(names) < 3 and (";" in other or "\t" in other)]
+        if packed:
             raise InputError(
-                f"The formula {self.text!r} takes {column!r} for a category. {nothing}A value that is really called so "
-                "needs another name."
+                f"There is one column, {packed[0][:60]!r}: the file is separated by something else than commas. Write "
+                "it with commas and decimal points (write.csv, not write.csv2), or as Parquet."
             )
-        coded = _coded(part)
-        if coded is None or not coded.how:
-            return values[1:]
-        given = _REFERENCE.fullmatch(coded.how)
-        base = known.level(column, given["value"]) if given else None
-        if base is None:
-            raise InputError(
-                f"The formula {self.text!r} says {coded.how!r} of {column!r}. What is read there is a value that the "
-                f"others are compared with, one of {several(values)}: C({in_r(column)}, "
-                f"Treatment({str(values[-1])!r})), or relevel({in_r(column)}, {str(values[-1])!r}) as R has it."
-            )
-        return [value for value in values if value != base]
-
-    def _category(self, part: str, known: Known) -> str | None:
-        """Return the column whose values a factor tells apart; None if it is a number."""
-        if (coded := _coded(part)) is not None:
-            known.check(coded.column, f"A category of the formula {self.text!r}")
-            return coded.column
-        column = _bare(part)
-        return column if column in known.names and not known.is_number(column) else None
+        raise InputError(
+            f"The formula {self.text!r} has {name!r}, which is no column of the rows. {did_you_mean(name, names)}The "
+            f"columns are: {several(list(names))}."
+        )
 
 
-@dataclass(frozen=True)
-class _Coded:
-    """A column that a formula takes for a category, and what it says about the value that others are compared with."""
+def _relevel(values: Any, ref: object) -> Any:
+    """Return a category whose values are compared with one of them, as R writes it."""
+    from patsy.builtins import C, Treatment
 
-    column: str
-    how: str
+    levels = dict.fromkeys(np.asarray(getattr(values, "data", values)).tolist())
+    return C(values, Treatment(next((level for level in levels if str(level) == str(ref)), ref)))
 
 
-def _coded(part: str) -> _Coded | None:
-    match = _CALL.fullmatch(part)
-    if not match or match["name"] not in (*_CATEGORY, "relevel"):
-        return None
-    column, *how = _split(match["inside"], ",")
-    inner = _CALL.fullmatch(column)
-    if match["name"] == "relevel" and inner and inner["name"] in _CATEGORY:
-        column = inner["inside"]
-    elif match["name"] != "relevel" and len(how) == 1:
-        contrasts = _CALL.fullmatch(how[0])
-        told = contrasts and contrasts["name"] == "Treatment"
-        how = [contrasts["inside"] if contrasts and told else f"coded as {how[0]}"]
-    return _Coded(_bare(column), ", ".join(how))
+def _quoted(name: str) -> str:
+    plain = name.isidentifier() and not iskeyword(name) and name not in _CALLED and not name.startswith("_")
+    return name if plain else f"Q({name!r})"
 
 
 def _bare(name: str) -> str:
@@ -196,24 +200,13 @@ def _bare(name: str) -> str:
 
 def _split(text: str, at: str) -> list[str]:
     """Cut a text at a sign that stands in no parentheses and no quotes."""
-    found, depth, quoted = [""], 0, False
+    found, depth, quote = [""], 0, ""
     for letter in text:
-        quoted ^= letter == "`"
+        if letter in "`\"'" and quote in ("", letter):
+            quote = "" if quote else letter
         depth += (letter in "([") - (letter in ")]")
-        if letter == at and depth == 0 and not quoted:
+        if letter == at and depth == 0 and not quote:
             found.append("")
         else:
             found[-1] += letter
     return [part.strip() for part in found]
-
-
-def _signed(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the terms of a sum, each with its sign."""
-    for i, plus in enumerate(_split(text, "+")):
-        first, *minus = _split(plus, "-")
-        if first:
-            yield "+", first
-        elif not (i == 0 and minus):
-            raise InputError(f"A sum of the formula has nothing between two signs: {text.strip()!r}.")
-        for term in minus:
-            yield "-", term

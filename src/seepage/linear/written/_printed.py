@@ -1,110 +1,156 @@
-"""Coefficients as programs print them to CSV: R's summary, broom's tidy, and Stata's esttab."""
+"""The cells of a printed table: CSV with any separator, or text whose columns are apart."""
 
 import csv
 import re
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
-from seepage.errors import InputError, UnsupportedError
+import numpy as np
 
-# What the columns of estimates and of names are called.
-_ESTIMATES = ("estimate", "coef", "coefficient", "coef.", "b", "beta")
-_NAMES = ("term", "name", "names", "parameter", "parm", "variable")
-_ERRORS = ("std. error", "std.error", "std. err.", "std err", "se", "bse")
-# What esttab writes below the coefficients.
-_BELOW = ("n", "r2", "r2_a", "r2_p", "pseudo r2", "adj. r2", "r-squared", "adj. r-squared", "pseudo r-squared")
-_CRITERIA = ("aic", "bic", "ll", "chi2", "f", "observations")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_MODEL = re.compile(r"\(\d+\)")
+from seepage.errors import InputError
+
+_NUMBER = r"[<>]?\s*[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_BETWEEN = re.compile(r"(?<=[\d.])\s*(?:-|to)\s*(?=[-+.\d])")
+# What may stand around numbers: brackets, stars, and an equals sign.
+_AROUND = re.compile(r"[\s()\[\]{}*;,=|$%]|\bp\b|\bci\b|0", re.IGNORECASE)
 
 
-class PrintedModel(NamedTuple):
-    """The cells of a CSV of coefficients, and those of them that are read."""
+@dataclass(frozen=True)
+class Slot:
+    """A place where each entry of a table has a number of one kind."""
 
+    line: int
+    """How far below the line with the label."""
+    column: int
+    part: int
+    shape: str
+    """The signs around."""
+
+
+@dataclass(frozen=True)
+class PrintedNumber:
+    """A number, and how far it may be from the one that was printed."""
+
+    row: int
+    value: float
+    decimals: int
+    bound: str
+    """"<" or ">" before it, or nothing."""
+
+    def near(self, values: np.ndarray, slack: np.ndarray) -> np.ndarray:
+        """Return which numbers may have been printed so, with some slack for programs that iterate."""
+        if self.bound:
+            return values < self.value if self.bound == "<" else values > self.value
+        return abs(values - self.value) <= 0.5000001 * 10.0**-self.decimals + slack
+
+
+@dataclass(frozen=True)
+class PrintedEntry:
+    """A labelled row of a table, and the rows without a label below it."""
+
+    label: str
+    heading: str
+    """The last row above that has no numbers."""
+    numbers: dict[Slot, PrintedNumber]
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedTable:
+    """The cells of a printed table."""
+
+    path: Path
     rows: list[list[str]]
-    coefficients: dict[str, float]
-    read: set[tuple[int, int]]
-    """Row and column of names and estimates, and of their heads."""
-    errors: dict[tuple[int, int], tuple[str, str]]
-    """The estimate and the standard error, where a cell has a number below a head of standard errors."""
+    comma: bool
+    """Whether decimals have a comma."""
+
+    @classmethod
+    def read(cls, path: Path) -> "PrintedTable":
+        """Read a table from a file."""
+        text = read_text(path)
+        lines = [line for line in text.splitlines() if line.strip()]
+        separators = [mark for mark in ";\t," if sum(mark in line for line in lines) * 2 > len(lines)]
+        if separators:
+            rows = list(csv.reader(text.splitlines(), delimiter=separators[0]))
+        else:
+            rows = [
+                re.split(r"\s{2,}|\s*\|\s*", line.strip() if "|" in line else line.rstrip())
+                for line in text.splitlines()
+            ]
+        cells = [[_cell(cell) for cell in row] for row in rows]
+        marks = [sum(bool(re.search(rf"\d{mark}\d", cell)) for row in cells for cell in row) for mark in (",", r"\.")]
+        found = cls(path, cells, marks[0] > marks[1])
+        if not any(entry.numbers for entry in found.entries(repeats=False)):
+            raise InputError(f"{path} has no numbers: it must hold the table as it was printed, as CSV.")
+        return found
+
+    @cached_property
+    def numbered(self) -> frozenset[int]:
+        """The rows whose first cell is their number."""
+        found = frozenset(i for i, row in enumerate(self.rows) if row and row[0] == str(i))
+        return found if len(found) > 1 else frozenset()
+
+    def entries(self, *, repeats: bool) -> list[PrintedEntry]:
+        """Return the labelled rows with numbers.
+
+        Parameters
+        ----------
+        repeats : bool
+            Whether a label that is there again is that of one entry, as in a table with a row for each statistic.
+        """
+        found: list[PrintedEntry] = []
+        heading, line, before = "", 0, [""]
+        for i, row in enumerate(self.rows):
+            numbers, texts = {}, []
+            for column, cell in enumerate(row):
+                here = self._numbers(cell)
+                texts += [cell] if here is None and cell else []
+                if column == 0 and i in self.numbered:
+                    continue
+                for part, (shape, number) in enumerate(here or ()):
+                    numbers[column, part, shape] = PrintedNumber(i, *number)
+            if not numbers:
+                heading = " ".join(texts)
+                continue
+            again = repeats and len(texts) > 1 and texts[:-1] == before[:-1] and bool(found)
+            if (texts and not again) or not found:
+                line = 0
+                found.append(PrintedEntry(" ".join(texts), heading, {}))
+            else:
+                line += 1
+            before = texts or before
+            found[-1].numbers.update({Slot(line, *place): number for place, number in numbers.items()})
+        return found
+
+    def _numbers(self, cell: str) -> list[tuple[str, tuple[float, int, str]]] | None:
+        """Return the numbers in a cell with the signs around them; None of a text."""
+        text = re.sub(r"(?<=\d),(?=\d)", ".", cell) if self.comma else cell
+        text = _BETWEEN.sub(" ; ", text)
+        shape = re.sub(_NUMBER, "0", text)
+        if _AROUND.sub("", shape) or "0" not in shape:
+            return None
+        signs = re.sub(r"[\s*]", "", shape)
+        return [(signs, _parsed(number)) for number in re.findall(_NUMBER, text)]
 
 
-def read_printed(path: Path, text: str) -> PrintedModel:
-    """Return the coefficients of one model from a CSV, by name.
-
-    Parameters
-    ----------
-    path : Path
-        What the file is called.
-    text : str
-        What it holds.
-    """
-    rows = [[_cell(cell) for cell in row] for row in csv.reader(text.splitlines())]
-    names, estimates, start = _columns(path, text, rows)
-    found: dict[str, float] = {}
-    heads = [cell.lower() for cell in rows[start - 1]]
-    read = {(start - 1, estimates), *((start - 1, j) for j, head in enumerate(heads) if head in (*_NAMES, *_ERRORS))}
-    errors: dict[tuple[int, int], tuple[str, str]] = {}
-    for i, row in enumerate(rows[start:], start):
-        if len(row) <= max(names, estimates) or not row[names] or row[names].lower() in (*_BELOW, *_CRITERIA):
-            # Standard errors of esttab stand below, without a name; so do lines about the whole model.
-            continue
-        number = re.sub(r"\*+$", "", row[estimates]).strip()
-        if number in ("NA", "NaN", "Inf", "-Inf"):
-            raise InputError(
-                f"{path}: the coefficient {row[names]!r} is {number}. R writes that for a column that is a combination "
-                "of others: fit without that column."
-            )
-        if not number:
-            continue
-        if not _NUMBER.fullmatch(number):
-            raise InputError(
-                f"{path}: the coefficient {row[names]!r} is {row[estimates]!r}, which is no number. Decimals have a "
-                "point and columns are separated by commas: write.csv, not write.csv2."
-            )
-        if row[names] in found:
-            raise InputError(f"{path}: there are two coefficients {row[names]!r}.")
-        found[row[names]] = float(number)
-        read |= {(i, names), (i, estimates)}
-        for j, (head, cell) in enumerate(zip(heads, row, strict=False)):
-            if head in _ERRORS and _NUMBER.fullmatch(cell):
-                errors[i, j] = number, cell
-    if not found:
-        raise _nothing(path, text)
-    return PrintedModel(rows, found, read, errors)
+def read_text(path: Path) -> str:
+    """Return the text of a file; say why it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.") from None
+    except (OSError, UnicodeDecodeError) as reason:
+        said = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8"
+        raise InputError(f"{path} cannot be read: {said}.") from None
 
 
 def _cell(text: str) -> str:
     # esttab keeps spreadsheets from guessing: ="0.041***".
-    return re.sub(r'^="?|"$', "", text.strip()).strip()
+    return re.sub(r'^="?|"$', "", text.strip().replace("\u2212", "-").replace("\u00a0", " ")).strip()
 
 
-def _columns(path: Path, text: str, rows: list[list[str]]) -> tuple[int, int, int]:
-    """Return where names and estimates stand, and in which row they begin."""
-    for i, row in enumerate(rows):
-        lower = [cell.lower() for cell in row]
-        models = [j for j, cell in enumerate(row) if _MODEL.fullmatch(cell)]
-        if len(models) > 1:
-            raise UnsupportedError(
-                f"{path} has {len(models)} models side by side. Write one file for each: what they tell together is "
-                "measured by seepage.compose."
-            )
-        if models:
-            return 0, models[0], i + 1
-        here = [j for j, cell in enumerate(lower) if cell in _ESTIMATES]
-        if here:
-            named = [j for j, cell in enumerate(lower) if cell in _NAMES]
-            return named[0] if named else 0, here[0], i + 1
-    raise _nothing(path, text)
-
-
-def _nothing(path: Path, text: str) -> InputError:
-    if ";" in text.partition("\n")[0]:
-        return InputError(
-            f"{path} has its columns separated by semicolons. Write it with commas and decimal points: write.csv, not "
-            "write.csv2."
-        )
-    return InputError(
-        f"{path} has no table of coefficients: a column of names, and one called Estimate, coef or (1). R writes one "
-        'with write.csv(coef(summary(fit)), "model.csv"), and Stata with esttab using model.csv.'
-    )
+def _parsed(text: str) -> tuple[float, int, str]:
+    bound = text[0] if text[0] in "<>" else ""
+    mantissa, _, exponent = text.removeprefix(bound).replace(",", "").strip().lower().partition("e")
+    decimals = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    return float(f"{mantissa}e{exponent or 0}"), decimals, bound
