@@ -29,8 +29,8 @@ class InformationOfRows(GatheredInformation):
 
     @property
     @abstractmethod
-    def _values(self) -> int:
-        """How many private values a row has."""
+    def _values(self) -> Array | int:
+        """How many private values all rows have, or each."""
 
     @property
     @abstractmethod
@@ -48,6 +48,10 @@ class InformationOfRows(GatheredInformation):
     @abstractmethod
     def _column(self, attribute: str) -> Column:
         """Return the value of each row."""
+
+    def _has(self, attribute: str) -> NDArray[np.bool_]:
+        """Return which rows have a value of an attribute."""
+        return np.ones(self._rows, dtype=bool)
 
     @property
     def _sloped(self) -> Sequence[str]:
@@ -71,7 +75,7 @@ class InformationOfRows(GatheredInformation):
     @cached_property
     def _examples_of_people(self) -> tuple[dict[str, Array], Array]:
         """Eta and dfil of people with several rows, and how many values dfil is the mean over."""
-        return self._several(None).examples(self._examples_of_rows, lambda rows: np.full(len(rows), self._values))
+        return self._several(None).examples(self._examples_of_rows, np.broadcast_to(self._values, self._rows))
 
     def examples(self) -> dict[str, Array]:
         return self._examples_of_rows if self.owners is None else self._examples_of_people[0]
@@ -85,21 +89,19 @@ class InformationOfRows(GatheredInformation):
     def _repeats(self, names: Sequence[str]) -> NDArray[np.intp]:
         """Return how many more rows of each person say the same value of each attribute again."""
         assert self.owners is not None
-        every, found = np.ones(self._rows, dtype=bool), np.zeros((self.count, len(names)), dtype=np.intp)
-        for i, name in enumerate(names):
-            found[:, i] = self.owners.repeats(self._column(name), every)
-        return found
-
-    @cached_property
-    def _variances(self) -> dict[str, Variance]:
-        numbers = [name for name in self._sloped if name not in self.categorical]
-        return {name: float(np.var(np.asarray(self._column(name), dtype=np.float64))) for name in numbers}
+        return np.column_stack([self.owners.repeats(self._column(name), self._has(name)) for name in names])
 
     def variances(self) -> dict[str, Variance]:
-        return self._variances
+        found = {name: self._known(name).var(axis=0) for name in self._sloped if name not in self.categorical}
+        # A label of several targets has a variance for each.
+        return {name: tuple(each.tolist()) if each.ndim else float(each) for name, each in found.items()}
 
     def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
-        return (EmpiricalPrior.of(np.asarray(self._column(attribute), dtype=np.float64)),)
+        return tuple(map(EmpiricalPrior.of, np.atleast_2d(self._known(attribute).T)))
+
+    def _known(self, attribute: str) -> Array:
+        """Return the values of all rows that have one."""
+        return np.asarray(self._column(attribute)[self._has(attribute)], dtype=np.float64)
 
     def _refitted(self, attribute: str, values: Sequence[Hashable], mover: Callable[[Hashable], Move]) -> Distances:
         """Return how far what is published moves with each value that a person could have, refit by refit."""
@@ -127,8 +129,8 @@ class InformationOfRows(GatheredInformation):
 
     def _changing(self, attribute: str) -> list[NDArray[np.intp]]:
         """Return the rows in which a value changes at once: one, or all that a person repeats it in."""
-        every = np.arange(self._rows)
+        has = self._has(attribute)
         if self.owners is None:
-            return [*every[:, None]]
-        again = (self._repeats([attribute])[:, 0] > 0)[self.owners.person]
-        return [*every[~again][:, None], *self.owners.each(again)]
+            return [*np.flatnonzero(has)[:, None]]
+        again = (self._repeats([attribute])[:, 0] > 0)[self.owners.person] & has
+        return [*np.flatnonzero(has & ~again)[:, None], *self.owners.each(again)]

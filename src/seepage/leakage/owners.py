@@ -99,22 +99,20 @@ class Several:
     still: tuple[int, ...] = ()
     """Attributes that are unanswered, and no part of a mean."""
 
-    def examples(
-        self, each: Mapping[str, Array], counts: Callable[[NDArray[np.intp]], NDArray[np.int64]]
-    ) -> tuple[dict[str, Array], Array]:
+    def examples(self, each: Mapping[str, Array], counts: Array) -> tuple[dict[str, Array], Array]:
         """Return eta and dfil of each person, and how many values dfil is the mean over.
 
         Parameters
         ----------
         each : mapping
             Those of each row.
-        counts : callable
-            How many private values some rows have.
+        counts : ndarray of shape (rows,)
+            How many private values each row has.
         """
         found = {name: values[self.owners.first] for name, values in each.items()}
-        held = counts(self.owners.first).astype(np.float64)
+        held = counts[self.owners.first].astype(np.float64)
         for people, owned, bounds in self.owners.several():
-            moved, several = self.jacobians(owned), counts(owned)
+            moved, several = self.jacobians(owned), counts[owned]
             for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
                 own, values, repeats = moved[start:stop], float(several[start:stop].sum()), self.repeats[person]
                 # Squares of all columns of all rows; their largest singular value (eq. 2.11).

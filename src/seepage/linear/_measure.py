@@ -276,7 +276,7 @@ def _in_memory(asked: Given, question: Question, job: Job | None) -> Leakage:
     release = Release.of(fit, fit.minimize(), question, asked.label)
     table = Table.of(asked.X)
     people = PeopleInMemory.of(table if table.is_frame else fit.table, ids=asked.ids, groups=asked.groups, y=asked.y)
-    found = LinearInformation.of(fit, release, people, fit.private_columns(question.attributes))
+    found = LinearInformation.in_memory(fit, release, people)
     if fit.errors and found.owners is not None:
         raise UnsupportedError(
             "Some people have several rows, and standard errors that take each row for somebody else's are too small. "

@@ -135,7 +135,7 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     release = Release.of(fit, fit.minimize(), question, asked.label)
     table = Table.of(asked.X)
     people = PeopleInMemory.of(table if table.is_frame else fit.table, ids=asked.ids, groups=asked.groups, y=asked.y)
-    base = LinearInformation.of(fit, release, people, fit.private_columns(None))
+    base = LinearInformation.in_memory(fit, release, people)
     family = _families(before.clusters, people, base.count)
     label, unit = release.attribute_names[-1], _units(people.person, family)
     printed = printed_of(fit, release, attributes, names, label, people.person, unit)

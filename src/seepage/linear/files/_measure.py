@@ -68,22 +68,7 @@ def information_in_files(
     fit: Fit[FileRows], release: Release, people: PeopleInFiles, remarks: tuple[Assumption, ...]
 ) -> FileInformation:
     """Return what a release says of people in files; nobody was looked at yet."""
-    rows = fit.rows
-    return FileInformation(
-        people=people,
-        rows=rows,
-        geometry=release.geometry,
-        penalty=fit.problem.penalty,
-        attribute_names=release.attribute_names,
-        categorical=release.categorical,
-        assumptions=(*release.assumptions, *_of_a_table(rows.files), *remarks),
-        stays=release.geometry.stays,
-        units=release.units,
-        noise=release.noise,
-        basis=fit.problem.basis,
-        shaping=release.shaping,
-        preprocessing=release.preprocessing,
-    )
+    return FileInformation.of(fit, release, people, *_of_a_table(fit.rows.files), *remarks)
 
 
 @contextmanager

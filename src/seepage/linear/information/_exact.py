@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,14 @@ from seepage._facts import Assumption, given, personal, public
 from seepage._noise import GaussianNoise
 from seepage._python import Self
 from seepage.errors import InputError, UnansweredError
-from seepage.leakage import Information
+from seepage.leakage import Information, People
 from seepage.leakage.types import Assurance
+from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._geometry import Geometry, published_of
 from seepage.linear.information._preprocessing import Preprocessing
 from seepage.linear.information._scorer import Scorer
 from seepage.linear.information._shape import Shaping, noise_assumptions
-from seepage.linear.rows import Reading
+from seepage.linear.rows import Reading, RowData
 from seepage.meaning import Guarantee, check_delta, output_perturbation
 
 Array = NDArray[np.float64]
@@ -61,6 +63,7 @@ class Noised(Information):
 class ExactInformation(Noised):
     """The part of an exact measurement that does not depend on where its rows are."""
 
+    rows: RowData
     geometry: Geometry
     penalty: Array
     """P, shape (p, outputs)."""
@@ -68,6 +71,26 @@ class ExactInformation(Noised):
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
     shaping: Shaping
     """What another noise takes its shape from."""
+
+    @classmethod
+    def of(cls, fit: Fit[RowData], release: Release, people: People, *remarks: Assumption, **own: Any) -> Self:
+        """Return what a release says about people."""
+        return cls(
+            people=people,
+            rows=fit.rows,
+            geometry=release.geometry,
+            penalty=fit.problem.penalty,
+            basis=fit.problem.basis,
+            noise=release.noise,
+            shaping=release.shaping,
+            attribute_names=release.attribute_names,
+            categorical=release.categorical,
+            assumptions=(*release.assumptions, *remarks),
+            stays=release.geometry.stays,
+            units=release.units,
+            preprocessing=release.preprocessing,
+            **own,
+        )
 
     @property
     def exact(self) -> Array:

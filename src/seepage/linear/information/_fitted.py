@@ -189,18 +189,8 @@ class Release:
         names, noise, public_label = fit.table.names, question.noise, question.public_label
         columns = fit.private_columns(question.attributes)
         preprocessing, scales = preprocessing_of(fit, fit.solved(minimizer), noise, question.public_preprocessing)
-        shaping = Shaping(
-            fit.problem.loss,
-            minimizer,
-            fit.affine,
-            names,
-            fit.problem.intercept,
-            len(fit.problem.basis),
-            fit.rows,
-            scales,
-            tuple(one.step for one in preprocessing.fitted),
-            fit.coefficients_with_errors() if fit.errors else None,
-        )
+        errors_of = fit.coefficients_with_errors() if fit.errors else None
+        shaping = Shaping(fit.problem, minimizer, fit.affine, names, fit.rows, scales, errors_of)
         noise, shape = shaping.noise(noise)
         if scales is not None and noise.scale is None:
             # What the noise's shape made of this model, whatever it made of another one before.

@@ -23,7 +23,7 @@ from seepage.linear.information._scales import Scales
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import JointSums, Loss, Minimizer, Problem, joint_sums
 from seepage.linear.rows import Batch, Frame
-from seepage.linear.spectra import Sandwich, largest
+from seepage.linear.spectra import largest_of_sandwich
 
 Array = NDArray[np.float64]
 
@@ -308,7 +308,7 @@ class Joining:
         cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
         total += cross + cross.transpose(2, 3, 0, 1)
         matrix = total.reshape(sums.spread.shape) + sums.spread
-        return float(np.sqrt(largest(Sandwich(self.at.response, 0.5 * (matrix + matrix.T)))))
+        return float(np.sqrt(largest_of_sandwich(self.at.response, 0.5 * (matrix + matrix.T))))
 
 
 def _whitening(noise: GaussianNoise, basis: Array, size: int, free: NDArray[np.bool_] | None) -> Array | float:

@@ -13,9 +13,9 @@ from seepage._python import Self
 from seepage._tables import Column, which
 from seepage.errors import UnansweredError
 from seepage.execution.storage import followed
-from seepage.leakage import Cost, Distances, GatheredInformation, Jacobians, PeopleInMemory, Unlike
-from seepage.leakage.owners import Owners, Several, largest
-from seepage.leakage.types import Kind, Variance, Who
+from seepage.leakage import Cost, Distances, InformationOfRows, Jacobians, PeopleInMemory, Unlike
+from seepage.leakage.owners import Several
+from seepage.leakage.types import Kind, Who
 from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
@@ -24,7 +24,6 @@ from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.information._scorer import Scorer
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
-from seepage.meaning import EmpiricalPrior
 
 Array = NDArray[np.float64]
 
@@ -33,38 +32,19 @@ _MOST_EXPOSED, _FEW = 200, 1_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LinearInformation(ExactInformation, GatheredInformation):
+class LinearInformation(ExactInformation, InformationOfRows):
     """Exact Fisher information of a linear model published with Gaussian noise, about people in memory."""
 
     people: PeopleInMemory
     rows: InMemory
     estimator: Any
     """The fitted model, without the steps before it."""
-    columns: tuple[int, ...]
-    """The raw column of each attribute, without the label."""
 
     @classmethod
-    def of(cls, fit: Fit[InMemory], release: Release, people: PeopleInMemory, columns: Sequence[int]) -> Self:
-        """Return what a release says about people in memory; `columns` are the private ones."""
-        geometry = release.geometry
-        return cls(
-            people=people,
-            rows=fit.rows,
-            geometry=geometry,
-            penalty=fit.problem.penalty,
-            basis=fit.problem.basis,
-            estimator=fit.estimator,
-            noise=release.noise,
-            shaping=release.shaping,
-            attribute_names=release.attribute_names,
-            categorical=release.categorical,
-            assumptions=release.assumptions,
-            stays=geometry.stays,
-            units=release.units,
-            columns=tuple(columns),
-            preprocessing=release.preprocessing,
-            without_slope=frozenset(release.attribute_names[i] for i in geometry.still),
-        )
+    def in_memory(cls, fit: Fit[InMemory], release: Release, people: PeopleInMemory) -> Self:
+        """Return what a release says about people in memory."""
+        still = frozenset(release.attribute_names[i] for i in release.geometry.still)
+        return cls.of(fit, release, people, estimator=fit.estimator, without_slope=still)
 
     @property
     def held(self) -> "LinearInformation":
@@ -77,13 +57,11 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return self
 
     @property
-    def count(self) -> int:
-        return self.rows.count if self.owners is None else self.owners.count
+    def _rows(self) -> int:
+        return self.rows.count
 
     @cached_property
-    def private_values(self) -> Array | int:
-        if self.owners is not None:
-            return self._examples_of_people[1]
+    def _values(self) -> Array | int:
         if not self.rows.missing:
             return self.geometry.private_values()
         found = np.empty(self.rows.count)
@@ -92,26 +70,11 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return found
 
     @cached_property
-    def owners(self) -> Owners | None:
-        """Whose each row is, if some people have several."""
-        person, ids = self.people.person, self.people.ids
-        return None if person is None or ids is None else Owners(person, len(ids))
-
-    @cached_property
     def _examples_of_rows(self) -> dict[str, Array]:
         found = {"eta": np.empty(self.rows.count), "dfil": np.empty(self.rows.count)}
         for at, (eta, dfil) in self.rows.each(self.scorer.scores):
             found["eta"][at], found["dfil"][at] = eta, dfil
         return found
-
-    @cached_property
-    def _examples_of_people(self) -> tuple[dict[str, Array], Array]:
-        """Eta and dfil of people with several rows, and how many values dfil is the mean over."""
-        counts = self.scorer.counts
-        return self._several(None).examples(self._examples_of_rows, lambda rows: counts(self.rows.picked(rows)))
-
-    def examples(self) -> dict[str, Array]:
-        return self._examples_of_rows if self.owners is None else self._examples_of_people[0]
 
     @cached_property
     def _attributes(self) -> dict[str, Array]:
@@ -155,14 +118,11 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return Jacobians(np.concatenate(list(self.scorer.jacobians(self.rows.picked(people)))), blocks)
 
     def joint_information_loss(self, who: Who, attribute: str | None) -> float:
+        geometry, owners = self.geometry_of(attribute), self.owners
+        if self.rows.missing or geometry.stacked or (owners is not None and self._several(attribute).repeats.any()):
+            return super().joint_information_loss(who, attribute)
         people = self.people.mask(who, self.count)
-        mask = people if self.owners is None else self.owners.rows(people)
-        geometry = self.geometry_of(attribute)
-        if self.owners is not None and self._several(attribute).repeats.any():
-            return self._several(attribute).joint_information_loss(self._gram_of_known(attribute, mask), people)
-        if self.rows.missing or geometry.stacked:
-            return largest(self._gram_of_known(attribute, mask))
-        joining = geometry.joining
+        mask, joining = people if owners is None else owners.rows(people), geometry.joining
 
         def part(at: slice) -> JointSums:
             batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
@@ -170,32 +130,21 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
         return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
-    @cached_property
-    def repeats(self) -> NDArray[np.intp]:
-        """How many more rows of each person say the same value of each attribute again, shape (people, attributes)."""
-        assert self.owners is not None
-        return np.column_stack(
-            [self.owners.repeats(self._column(name), self.has(name)) for name in self.attribute_names]
-        )
-
     def _several(self, attribute: str | None) -> Several:
         """Return what is known of people with several rows, of all values or of one attribute alone."""
         assert self.owners is not None
         geometry = self.geometry_of(attribute)
         scorer = Scorer(geometry)
-        blocks, repeats = [*geometry.blocks], self.repeats
+        blocks, repeats = [*geometry.blocks], self._repeats(self.attribute_names if attribute is None else [attribute])
         if not geometry.public_label:
             blocks.append(np.arange(geometry.reading.shape[1], geometry.values))
-        if attribute is not None:
-            repeats = repeats[:, [self.attribute_names.index(attribute)]]
 
         def jacobians(rows: NDArray[np.intp]) -> Array:
             return np.concatenate(list(scorer.jacobians(self.rows.picked(rows))))
 
         return Several(self.owners, tuple(blocks), repeats, jacobians, geometry.still)
 
-    def _gram_of_known(self, attribute: str | None, mask: NDArray[np.bool_] | None) -> Array:
-        """Return the sum of J J^T over rows whose values not everybody has, or move a scaler, or are several's."""
+    def _gram(self, mask: NDArray[np.bool_] | None, attribute: str | None) -> Array:
         scorer = Scorer(self.geometry_of(attribute))
 
         def part(at: slice) -> Array:
@@ -207,26 +156,12 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _column(self, attribute: str) -> Column:
         return self.rows.column(None if self.is_label(attribute) else attribute)
 
-    def has(self, attribute: str) -> NDArray[np.bool_]:
-        """Return which rows have a value of an attribute."""
+    def _has(self, attribute: str) -> NDArray[np.bool_]:
         if not self.is_label(attribute):
-            missing = self.rows.missing.get(self.columns[self.attribute_names.index(attribute)])
+            missing = self.rows.missing.get(self.geometry.columns[self.attribute_names.index(attribute)])
             if missing is not None:
                 return ~missing
-        return np.ones(self.rows.count, dtype=bool)
-
-    @cached_property
-    def _variances(self) -> dict[str, Variance]:
-        numbers = [name for name in self.attribute_names if name not in self.categorical]
-        known = {name: self._column(name)[self.has(name)] for name in numbers}
-        return {name: _variance(np.asarray(values, dtype=np.float64)) for name, values in known.items()}
-
-    def variances(self) -> dict[str, Variance]:
-        return self._variances
-
-    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
-        known = np.asarray(self._column(attribute)[self.has(attribute)], dtype=np.float64)
-        return tuple(EmpiricalPrior.of(values) for values in known.reshape(len(known), -1).T)
+        return super()._has(attribute)
 
     @cached_property
     def outputs(self) -> PublishedParameters:
@@ -266,7 +201,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
             self._check_category(attribute)
-            values = np.unique(column[self.has(attribute)]).tolist()
+            values = np.unique(column[self._has(attribute)]).tolist()
         return attribute, tuple(values)
 
     @cached_property
@@ -274,20 +209,15 @@ class LinearInformation(ExactInformation, GatheredInformation):
         """Distances that are known: no refit is made twice."""
         return {}
 
-    def _changing(self, attribute: str) -> list[NDArray[np.intp]]:
+    def _groups(self, attribute: str) -> list[NDArray[np.intp]]:
         """Return the rows that change together, for people with the same number of them: shapes (people, rows)."""
-        has = self.has(attribute)
-        if self.owners is None:
-            return [np.flatnonzero(has)[:, None]]
-        repeated = (self.repeats[:, self.attribute_names.index(attribute)] > 0)[self.owners.person] & has
-        together = self.owners.each(repeated)
-        sizes = np.array([len(rows) for rows in together], dtype=np.intp)
-        groups = [np.array([rows for rows in together if len(rows) == size]) for size in np.unique(sizes)]
-        return [np.flatnonzero(has & ~repeated)[:, None], *groups]
+        changing = self._changing(attribute)
+        sizes = np.array([len(rows) for rows in changing], dtype=np.intp)
+        return [np.array([rows for rows in changing if len(rows) == size]) for size in np.unique(sizes)]
 
     def _stepped(self, attribute: str, values: tuple[Any, ...]) -> Distances:
         """Return the distances after one step; of refits if they are few or a penalty keeps coefficients at zero."""
-        name, groups = None if self.is_label(attribute) else attribute, self._changing(attribute)
+        name, groups = None if self.is_label(attribute) else attribute, self._groups(attribute)
         absent = np.ones(self.rows.count, dtype=bool)
         for places in groups:
             # The first of several rows stands for all.
@@ -314,7 +244,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _with_refits(self, asked: tuple[str, tuple[Any, ...]], records: NDArray[np.intp]) -> Distances:
         """Return distances of which the farthest of some records are exact: refitted until they are."""
         attribute, _ = asked
-        name, groups = None if self.is_label(attribute) else attribute, self._changing(attribute)
+        name, groups = None if self.is_label(attribute) else attribute, self._groups(attribute)
         while True:
             found = self._distances[asked]
             assert found.exact is not None
@@ -362,8 +292,3 @@ class LinearInformation(ExactInformation, GatheredInformation):
             return float(np.linalg.norm(self.rows.read(span).augmented(), axis=1).max())
 
         return max(in_threads(part, self.rows.spans()))
-
-
-def _variance(values: Array) -> Variance:
-    """Return the variance of some numbers, or of each column of them."""
-    return float(values.var()) if values.ndim == 1 else tuple(values.var(axis=0).tolist())

@@ -26,7 +26,7 @@ from scipy.linalg import eigh
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch
-from seepage.linear.spectra import Operators, largest, top_eigenvalues, tops_of_all
+from seepage.linear.spectra import largest_by_products, top_eigenvalues, tops_of_all
 
 Array = NDArray[np.float64]
 
@@ -217,7 +217,7 @@ def tops_and_traces(within: Array, rho: Array, s: Array, e: Array, q: Array) -> 
             found[:, :k] += e.transpose(0, 2, 1) @ seen + inner @ column
             return np.asarray(found[:, :, 0])
 
-        top[some] = largest(Operators(product, len(inner), values))
+        top[some] = largest_by_products(product, len(inner), values)
     return top, trace
 
 

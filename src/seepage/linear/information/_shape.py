@@ -22,7 +22,7 @@ u = diag(lambda)^(1/2) a  at length one.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.linear.columns import Affine, Curves, feature_names
 from seepage.linear.information._preprocessing import columns_of, lacking
 from seepage.linear.information._scales import Scales
-from seepage.linear.objective import Derivatives, Loss, Minimizer, derivatives
+from seepage.linear.objective import Derivatives, Loss, Minimizer, Problem, derivatives
 from seepage.linear.rows import Batch, Frame, RowData
 
 Array = NDArray[np.float64]
@@ -190,20 +190,30 @@ class MovingShape:
 
 
 @dataclass(frozen=True, eq=False)
-class AddingThird:
-    """Adds up  sum c' x (x) x (x) x; holds no rows, so that it can travel."""
+class WeighedRows:
+    """Sums over rows of  c x x^T, and their derivatives; holds no rows, so that it can travel."""
 
     loss: Loss
     frame: Frame
     position: Array
     axes: Array
-    weighing: Weighing = by_curvature
+    weighing: Weighing
 
-    def __call__(self, batch: Batch) -> Array:
-        q = self.axes.shape[1]
+    def _seen(self, batch: Batch) -> tuple[Array, Weighed]:
         rows = self.frame.rows(batch)
-        x, bent = rows.project(self.axes), _weighed(rows, self.loss, self.position, self.weighing).slope
+        margins = rows.margins(self.position)
+        return rows.project(self.axes), self.weighing(rows, self.loss, margins, derivatives(rows, self.loss, margins))
+
+    def squares(self, batch: Batch) -> Array:
+        """Return the sum of  c x x^T."""
+        x, weighed = self._seen(batch)
+        return np.asarray((x.T * weighed.value) @ x)
+
+    def third(self, batch: Batch) -> Array:
+        """Return the sum of  c' x (x) x (x) x."""
+        x, (_, bent, _) = self._seen(batch)
         assert bent is not None
+        q = self.axes.shape[1]
         total = np.zeros((q, q * q))
         step = max(_MOST_NUMBERS // q**2, 1)
         for start in range(0, len(x), step):
@@ -212,82 +222,47 @@ class AddingThird:
             total += (some * bent[start : start + step, None]).T @ squares
         return total.reshape(q, q, q)
 
-
-@dataclass(frozen=True, eq=False)
-class AddingSquares:
-    """Adds up  c x x^T; holds no rows, so that it can travel."""
-
-    loss: Loss
-    frame: Frame
-    position: Array
-    axes: Array
-    weighing: Weighing
-
-    def __call__(self, batch: Batch) -> Array:
-        rows = self.frame.rows(batch)
-        x = rows.project(self.axes)
-        return np.asarray((x.T * _weighed(rows, self.loss, self.position, self.weighing).value) @ x)
-
-
-@dataclass(frozen=True, eq=False)
-class AddingFilledSquares:
-    """Adds up how  c x x^T  moves when what was filled into cells does; holds no rows, so that it can travel."""
-
-    features: NDArray[np.intp]
-    columns: tuple[tuple[int, ...], ...]
-    """The raw columns that each is made of."""
-    loss: Loss
-    frame: Frame
-    position: Array
-    theta: Array
-    """Shape (features,)."""
-    axes: Array
-    weighing: Weighing
-
-    def __call__(self, batch: Batch) -> Array:
+    def filled(
+        self, batch: Batch, features: NDArray[np.intp], columns: tuple[tuple[int, ...], ...], theta: Array
+    ) -> Array:
+        """Return the derivatives of the sum of  c x x^T  in the filled cells of some features, made of raw columns."""
         q = self.axes.shape[1]
-        found = np.zeros((len(self.features), q, q))
-        for i, lacks in enumerate(lacking(batch, self.columns).T):
+        found = np.zeros((len(features), q, q))
+        for i, lacks in enumerate(lacking(batch, columns).T):
             if not lacks.any():
                 continue
-            rows = self.frame.rows(batch.take(lacks))
-            value, slope, _ = _weighed(rows, self.loss, self.position, self.weighing)
-            x, feature = rows.project(self.axes), self.features[i]
+            x, (value, slope, _) = self._seen(batch.take(lacks))
+            feature = features[i]
             own = self.axes[feature] if self.frame.axes is None else self.frame.axes[feature] @ self.axes
             along = np.outer(own, value @ x)
             found[i] = along + along.T
             if slope is not None:
-                found[i] += self.theta[i] * (x.T @ (x * slope[:, None]))
+                found[i] += theta[i] * (x.T @ (x * slope[:, None]))
         return found
 
 
 _WAY_OUT = "Noise of one scale, or a covariance that was made from public rows, can be measured here."
 
 
-def _weighed(rows: Batch, loss: Loss, position: Array, weighing: Weighing) -> Weighed:
-    margins = rows.margins(position)
-    return weighing(rows, loss, margins, derivatives(rows, loss, margins))
-
-
 @dataclass(frozen=True, eq=False)
 class Shaping:
     """A fitted model with the rows that it was fitted on, as far as the shape of its noise depends on them."""
 
-    loss: Loss
+    problem: Problem
     minimizer: Minimizer
     affine: Affine
     names: tuple[str, ...]
     """The raw columns."""
-    intercept: bool
-    outputs: int
-    """How many are published."""
     rows: RowData
     scales: Scales | None
     """How a scaler that was fitted on the same rows moves."""
-    fitted: tuple[str, ...]
-    """What such steps are called."""
     errors_of: Array | None = None
     """The coefficients in raw units of which standard errors are published, as rows of (coefficients, parameters)."""
+
+    @property
+    def _published(self) -> int:
+        """Number of published outputs."""
+        return len(self.problem.basis)
 
     def noise(self, noise: GaussianNoise) -> tuple[GaussianNoise, MovingShape | None]:
         """Return a noise with the covariance that its shape makes of the rows, and how that moves with them."""
@@ -300,7 +275,7 @@ class Shaping:
             )
         if isinstance(shape, PerUnit):
             features = feature_names(self.affine, self.names)
-            covariance = shape.covariance(features, self.intercept, self.outputs)
+            covariance = shape.covariance(features, self.problem.intercept, self._published)
             return replace(noise, covariance=covariance), None
         if shape is None or not shape.follows_rows:
             return noise, None
@@ -322,17 +297,17 @@ class Shaping:
         matrix = self.minimizer.frame.matrix(len(self.minimizer.parameters))
         root = matrix @ moving.axes * np.sqrt(moving.roots)
         covariance = shape.scale**2 * self._freedom(shape) * (root @ root.T)
-        return np.asarray(np.kron(np.eye(self.outputs), 0.5 * (covariance + covariance.T)))
+        return np.asarray(np.kron(np.eye(self._published), 0.5 * (covariance + covariance.T)))
 
     @property
     def _outputs_are_alike(self) -> bool:
         """Whether the Hessian is the same block for each output."""
-        if not self.loss.quadratic or self.minimizer.free is not None:
+        if not self.problem.loss.quadratic or self.minimizer.free is not None:
             return False
         q, outputs = self.minimizer.position.shape
         blocks = self.minimizer.inverse.reshape(outputs, q, outputs, q)
         first = blocks[0, :, 0]
-        return outputs == self.outputs and all(
+        return outputs == self._published and all(
             np.allclose(blocks[c, :, d], first if c == d else 0.0, rtol=1e-9, atol=1e-12 * np.abs(first).max())
             for c in range(outputs)
             for d in range(outputs)
@@ -345,32 +320,37 @@ class Shaping:
         inverse = self.minimizer.inverse[:q, :q]
         return np.asarray(cholesky(0.5 * (inverse + inverse.T), lower=True))
 
-    def _added(self, weighing: Weighing = by_curvature) -> Array:
-        found = self.minimizer
-        return np.asarray(self.rows.total(AddingThird(self.loss, found.frame, found.position, self._root, weighing)))
+    def _sums(self, weighing: Weighing) -> WeighedRows:
+        """Return sums over rows times R."""
+        return WeighedRows(self.problem.loss, self.minimizer.frame, self.minimizer.position, self._root, weighing)
 
     @cached_property
     def _curvature(self) -> MovingSum:
         """The Hessian of rows times R, which is the identity."""
         # Of more parameters the covariance is asked for, and not how it moves.
-        still = self.loss.quadratic or len(self._root) > MOST_PARAMETERS
-        return MovingSum(by_curvature, None if still else self._added(), self._filled(by_curvature))
+        still = self.problem.loss.quadratic or len(self._root) > MOST_PARAMETERS
+        return MovingSum(
+            by_curvature,
+            None if still else np.asarray(self.rows.total(self._sums(by_curvature).third)),
+            self._filled(by_curvature),
+        )
 
     @cached_property
     def _squares(self) -> MovingSum:
         """The sum of squared gradients of rows times R."""
-        return MovingSum(by_squared_slope, self._added(by_squared_slope), self._filled(by_squared_slope))
+        return MovingSum(
+            by_squared_slope,
+            np.asarray(self.rows.total(self._sums(by_squared_slope).third)),
+            self._filled(by_squared_slope),
+        )
 
     def _filled(self, weighing: Weighing) -> Array:
         """Return how a sum moves with what was filled into cells, seen by rows times R, shape (filled, q, q)."""
         scales = self.scales
         if scales is None or not len(scales.filled):
             return np.empty((0, len(self._root), len(self._root)))
-        found = self.minimizer
-        columns, theta = columns_of(self.affine, scales.filled), found.parameters[scales.filled, 0]
-        adding = AddingFilledSquares(
-            scales.filled, columns, self.loss, found.frame, found.position, theta, self._root, weighing
-        )
+        columns, theta = columns_of(self.affine, scales.filled), self.minimizer.parameters[scales.filled, 0]
+        adding = partial(self._sums(weighing).filled, features=scales.filled, columns=columns, theta=theta)
         return np.asarray(self.rows.total(adding)) / scales.having[scales.filled][:, None, None]
 
     def _made(self, shape: Shape) -> MovingShape:
@@ -386,8 +366,7 @@ class Shaping:
 
     def _robust(self, shape: RobustCovariance) -> MovingShape:
         found = self.minimizer
-        adding = AddingSquares(self.loss, found.frame, found.position, self._root, by_squared_slope)
-        squares = np.asarray(self.rows.total(adding))
+        squares = np.asarray(self.rows.total(self._sums(by_squared_slope).squares))
         roots, turn = eigh(squares)
         if roots[0] <= _NO_SCATTER * roots[-1]:
             raise UnsupportedError(
@@ -438,7 +417,7 @@ class Shaping:
             own=nothing,
             shared=nothing,
             sums=tuple(each.turned(turn) for each in sums),
-            outputs=self.outputs,
+            outputs=self._published,
         )
 
     def _columns(self, shape: Balanced) -> tuple[list[Array], Array]:
@@ -454,7 +433,7 @@ class Shaping:
                     "covariance that was made from public rows (FromPublicRows of seepage.release)."
                 )
             matrix = cut.matrix.toarray()
-            if self.intercept:
+            if self.problem.intercept:
                 matrix = np.vstack([matrix, np.zeros((1, matrix.shape[1]))])
             if matrix.any():
                 found.append(self._root.T @ (matrix if axes is None else axes.T @ matrix))
@@ -465,13 +444,13 @@ class Shaping:
 
     def _check(self, shape: Shape) -> None:
         """Refuse what is not known how to count, and name the way out."""
-        if isinstance(shape, RobustCovariance) and self.loss.outputs > 1:
+        if isinstance(shape, RobustCovariance) and self.problem.loss.outputs > 1:
             raise UnsupportedError(
                 "Noise in standard errors is measured for models with one output and nothing fitted beside their "
-                f"coefficients; this {self.minimizer.estimator} has {self.loss.outputs} outputs or such parts. "
+                f"coefficients; this {self.minimizer.estimator} has {self.problem.loss.outputs} outputs or such parts. "
                 f"{_WAY_OUT}"
             )
-        if self.loss.outputs > 1 and not self._outputs_are_alike:
+        if self.problem.loss.outputs > 1 and not self._outputs_are_alike:
             raise UnsupportedError(
                 f"A noise that takes its shape from the rows ({shape.called}) is measured for models with one output, "
                 "or with several that have one Hessian (squared loss and one penalty), and the outputs of this "

@@ -22,7 +22,7 @@ _ROOM = 16
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
-def largest(product: Callable[[Array], Array], count: int, size: int) -> Array:
+def largest_by_products(product: Callable[[Array], Array], count: int, size: int) -> Array:
     """Return the largest eigenvalue of each of `count` positive semidefinite matrices of shape (size, size).
 
     Parameters
@@ -46,7 +46,7 @@ def largest(product: Callable[[Array], Array], count: int, size: int) -> Array:
             _ritz(diagonal, beside, step + 1, found, residual)
             if (residual <= _RESIDUAL * found).all():
                 break
-    return found
+    return np.maximum(found, 0.0)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.linear.spectra import Factors, Operators, largest
+from seepage.linear.spectra import largest_by_products, largest_of_factors
 from seepage.linear.stack._reach import Reach
 
 Array = NDArray[np.float64]
@@ -102,12 +102,12 @@ class Pushes:
         """Return the largest eigenvalue and the trace of each row's information."""
         if self._forms or self.values <= _SMALL:
             moved = self.whole()
-            return largest(Factors(moved)), np.einsum("nvm,nvm->n", moved, moved)
+            return largest_of_factors(moved), np.einsum("nvm,nvm->n", moved, moved)
         squares = self._squares()
         trace = squares.sum(axis=1, where=True if self.lacking is None else ~self.lacking)
         label = self.label.transpose(0, 2, 1) @ self.pushed
         trace += np.einsum("nbm,nbm->n", label, label)
-        return largest(Operators(self._product, len(trace), self.values)), trace
+        return largest_by_products(self._product, len(trace), self.values), trace
 
     def attributes(self, blocks: Sequence[NDArray[np.intp]]) -> Array:
         """Return the largest eigenvalue of each attribute's part of each row's information, the label's last.
@@ -125,13 +125,13 @@ class Pushes:
             moved = self.whole()
             found[:, single] = np.einsum("nvm,nvm->nv", moved[:, at], moved[:, at])
             for i in several:
-                found[:, i] = largest(Factors(moved[:, blocks[i]]))
+                found[:, i] = largest_of_factors(moved[:, blocks[i]])
             label = moved[:, k:]
         else:
             found[:, single] = self._squares()[:, at]
             label = self.label.transpose(0, 2, 1) @ self.pushed
         if self.label.shape[2]:
-            found[:, -1] = largest(Factors(label))
+            found[:, -1] = largest_of_factors(label)
         return found
 
     def _squares(self) -> Array:
