@@ -76,7 +76,7 @@ class Pushes:
             spread = np.zeros((n, features, numbers, features))
             at = np.arange(features)
             spread[:, at, :, at] = self.apart.transpose(2, 0, 1)
-            by_feature = np.concatenate([by_feature, spread.reshape(n, features, -1)], axis=2)
+            by_feature = np.concatenate([by_feature, spread.reshape(n, features, numbers * features)], axis=2)
             by_label = np.pad(by_label, ((0, 0), (0, 0), (0, numbers * features)))
         if self.formed is not None and self.formed_label is not None:
             by_feature = np.concatenate([by_feature, self.formed], axis=2)
@@ -137,7 +137,7 @@ class Pushes:
     def _squares(self) -> Array:
         """Return the information about each coordinate, where T is the same for all rows, shape (n, k)."""
         straight = self.reach.straight
-        if (np.count_nonzero(straight, axis=0) > 1).any():
+        if not straight.size or (np.count_nonzero(straight, axis=0) != 1).any():
             moved = self.whole()[:, : straight.shape[1]]
             return np.asarray(np.einsum("nvm,nvm->nv", moved, moved))
         features = np.abs(straight).argmax(axis=0)
