@@ -49,7 +49,8 @@ def _scoring() -> None:
     for n, p, goal in ((12_665, 784, 2.0), (30_162, 86, 4.0)):
         X, y, leak = _problem(n, p)
         information, square = leak.information, np.random.default_rng(1).normal(size=(p, p))
-        setup = _seconds(lambda information=information: information.scorer._projection)
+        first = information.rows.read(slice(0, 1))
+        setup = _seconds(lambda information=information, first=first: information.scorer.examples(first))
 
         def score(information: LinearInformation = information) -> None:
             # A copy that has scored nothing yet, with the set-up that it shares.

@@ -132,12 +132,12 @@ class FileInformation(ExactInformation):
             )
         self.rows.files.require(list(who or ()), "joint_information_loss's column")
         geometry = self.geometry_of(attribute)
-        add = Scorer(geometry).joint_gram if geometry.stacked else geometry.joining.sums
+        add = Scorer(geometry).joint_gram if geometry.stacked else geometry.joint_sums
         sums: JointSums | Array | Nothing = self.rows.joint_information_loss(add, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
         if isinstance(sums, JointSums):
-            return geometry.joining.eta(sums)
+            return geometry.joint_eta(sums)
         return float(np.sqrt(max(np.linalg.eigvalsh(sums)[-1], 0.0)))
 
     def _summary(self, kind: Kind, column: str | None = None) -> ScoresSummary:

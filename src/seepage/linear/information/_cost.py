@@ -13,8 +13,8 @@ from seepage.linear.rows import RowData
 Array = NDArray[np.float64]
 
 
-def cost_of(geometry: Geometry, rows: RowData, penalty: Array, covariance: Array) -> Cost:
-    """Return what noise costs: 1/2 tr(H0 Sigma) over the weight of all rows (eq. 7.3).
+def cost_of(geometry: Geometry, rows: RowData, excess: float, covariance: Array) -> Cost:
+    """Return what noise costs the model, next to its loss and its standard errors.
 
     Parameters
     ----------
@@ -22,21 +22,15 @@ def cost_of(geometry: Geometry, rows: RowData, penalty: Array, covariance: Array
         Of the fit.
     rows : RowData
         All of them.
-    penalty : ndarray of shape (p, outputs)
+    excess : float
+        By how much the noise raises the loss of all rows in the mean.
     covariance : ndarray
         Of the noise, seen from the parameters in which the minimizer is unique.
     """
     frame, position, outputs = geometry.frame, geometry.position, geometry.outputs
     sums: NewtonSums = rows.total(partial(newton_sums, loss=geometry.loss, position=position, frame=frame))
     p = len(geometry.parameters)
-    matrix = np.linalg.pinv(frame.matrix(p))
-    turned = np.einsum("qi,cidj,sj->cqds", matrix, covariance.reshape(outputs, p, outputs, p), matrix, optimize=True)
     q = len(position)
-    spread = 0.5 * float(np.sum(sums.hessian * turned.reshape(outputs * q, outputs * q)))
-    active = geometry.minimizer.active
-    if active is not None:
-        # Noise is on the coefficients that are zero, too, and the frame is without them.
-        spread = 0.5 * float(np.sum((active.hessian - np.diag(penalty[:, 0])) * covariance))
     squared = isinstance(geometry.loss, Squared) and outputs == 1
     inverse = geometry.minimizer.inverse
     sandwich = inverse @ sums.hessian @ inverse
@@ -56,7 +50,7 @@ def cost_of(geometry: Geometry, rows: RowData, penalty: Array, covariance: Array
         loss="half the squared error" if squared else "loss",
         exact=squared,
         without=sums.value / sums.weight,
-        added=spread / sums.weight,
+        added=excess / sums.weight,
         names=called,
         parameters=geometry.parameters.T.ravel()[kept],
         standard_errors=np.sqrt(np.maximum(np.concatenate(variances) * scatter, 0.0))[kept],

@@ -237,10 +237,29 @@ class Geometry:
         """The coordinates in which products with G^T G keep their digits."""
         return Coordinates.of(self)
 
-    @cached_property
-    def joining(self) -> "Joining":
-        """What joint information needs of each row, and how to put it together."""
-        return Joining(self, self.sharp)
+    @property
+    def joint_sums(self) -> Callable[[Batch], JointSums]:
+        """What joint information adds up over batches; a function that can travel."""
+        return partial(
+            joint_sums,
+            loss=self.loss,
+            position=self.sharp.position,
+            frame=self.sharp.frame,
+            tau_gram=self.tau.T @ self.tau,
+            public_label=self.public_label,
+        )
+
+    def joint_eta(self, sums: JointSums) -> float:
+        """Return eta of the joint release about the rows that were added up (eq. 2.11)."""
+        read = self.sharp.read
+        # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
+        own = read @ read.T
+        total = np.einsum("cd,ab->cadb", sums.slope, own if isinstance(own, np.ndarray) else own.toarray())
+        turned = (read @ self.tau).T
+        cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
+        total += cross + cross.transpose(2, 3, 0, 1)
+        matrix = total.reshape(sums.spread.shape) + sums.spread
+        return float(np.sqrt(largest_of_sandwich(self.sharp.response, 0.5 * (matrix + matrix.T))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,39 +295,6 @@ class Coordinates:
         turned = np.einsum("qi,cqds,sj->cidj", vectors / root, blocks, vectors / root, optimize=True)
         inverse = np.asarray(turned).reshape(outputs * q, outputs * q)
         return cls(frame, position, geometry._seen(frame, inverse), np.asarray((vectors * root).T @ geometry.read))
-
-
-@dataclass(frozen=True, eq=False)
-class Joining:
-    """Joint information about sets of rows (eq. 2.11), from sums over them."""
-
-    geometry: Geometry
-    at: Coordinates
-
-    @cached_property
-    def sums(self) -> Callable[[Batch], JointSums]:
-        """What to add up over batches; a function that can travel."""
-        geometry = self.geometry
-        return partial(
-            joint_sums,
-            loss=geometry.loss,
-            position=self.at.position,
-            frame=self.at.frame,
-            tau_gram=geometry.tau.T @ geometry.tau,
-            public_label=geometry.public_label,
-        )
-
-    def eta(self, sums: JointSums) -> float:
-        """Return eta of the joint release about the rows that were added up."""
-        read = self.at.read
-        # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
-        own = read @ read.T
-        total = np.einsum("cd,ab->cadb", sums.slope, own if isinstance(own, np.ndarray) else own.toarray())
-        turned = (read @ self.geometry.tau).T
-        cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
-        total += cross + cross.transpose(2, 3, 0, 1)
-        matrix = total.reshape(sums.spread.shape) + sums.spread
-        return float(np.sqrt(largest_of_sandwich(self.at.response, 0.5 * (matrix + matrix.T))))
 
 
 def _whitening(noise: GaussianNoise, basis: Array, size: int, free: NDArray[np.bool_] | None) -> Array | float:

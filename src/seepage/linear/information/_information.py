@@ -51,7 +51,7 @@ class LinearInformation(ExactInformation, InformationOfRows):
         return self
 
     def cost(self) -> Cost:
-        return cost_of(self.geometry, self.rows, self.penalty, self.noise_on_parameters())
+        return cost_of(self.geometry, self.rows, self.excess_loss(), self.noise_on_parameters())
 
     def _elsewhere(self) -> "LinearInformation":
         return self
@@ -122,13 +122,14 @@ class LinearInformation(ExactInformation, InformationOfRows):
         if self.rows.missing or geometry.stacked or (owners is not None and self._several(attribute).repeats.any()):
             return super().joint_information_loss(who, attribute)
         people = self.people.mask(who, self.count)
-        mask, joining = people if owners is None else owners.rows(people), geometry.joining
+        mask = people if owners is None else owners.rows(people)
+        sums = geometry.joint_sums
 
         def part(at: slice) -> JointSums:
             batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
-            return joining.sums(batch)
+            return sums(batch)
 
-        return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
+        return geometry.joint_eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
     def _several(self, attribute: str | None) -> Several:
         """Return what is known of people with several rows, of all values or of one attribute alone."""
