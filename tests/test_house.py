@@ -29,7 +29,7 @@ FLOORS = (
     ("release", "attacks"),
     ("display", "ledger", "inspection"),
     ("linear", "network", "aggregates"),
-    ("equations",),
+    ("equations", "trees"),
     ("attackers",),
     ("leakage",),
     ("meaning", "execution", "pages", "core"),
@@ -78,15 +78,16 @@ CEILINGS = {
     "inspection": 2_333,
     "leakage": 1_786,
     "ledger": 1_728,
-    "linear": 13_930,
+    "linear": 13_947,
     "meaning": 699,
     "network": 5_022,
     "pages": 296,
     "release": 3_346,
     "report": 837,
-    "request": 1_793,
+    "request": 1_857,
+    "trees": 1_149,
 }
-TESTS_CEILING = 31_177
+TESTS_CEILING = 31_532
 
 
 def _pairs(imports):

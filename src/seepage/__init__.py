@@ -21,6 +21,7 @@ if _TYPE_CHECKING:
     from seepage import release as release
     from seepage import report as report
     from seepage import request as request
+    from seepage import trees as trees
     from seepage.attacks import verify as verify
     from seepage.inspection import inspect as inspect
     from seepage.leakage import Leakage as Leakage
@@ -76,6 +77,7 @@ _PUBLIC = (
     "release",
     "report",
     "request",
+    "trees",
 )
 
 

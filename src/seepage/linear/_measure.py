@@ -13,7 +13,7 @@ from seepage.execution import Job
 from seepage.execution.storage import Paths
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
-from seepage.linear._mistakes import refuse_beside_tabular, refuse_mistakes
+from seepage.linear._mistakes import refuse_beside_tabular, refuse_beside_trees, refuse_mistakes
 from seepage.linear._without_noise import UNIT, AttackerAsked, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
@@ -32,6 +32,7 @@ from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
 from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
 from seepage.linear.written import ModelTable
+from seepage.trees import is_trees, measure_trees
 
 
 def measure(
@@ -67,7 +68,8 @@ def measure(
         GEE), which know their rows; or a Cox model of lifelines (CoxPHFitter) or scikit-survival
         (CoxPHSurvivalAnalysis); or a `ModelTable` of R, Stata or a hand, which finds its outcome in the frame; or a
         table of means, counts and shares (`Aggregate`) or of survival (`KaplanMeier`), which is measured without noise;
-        or the `Equations` that any other estimator solves.
+        or the `Equations` that any other estimator solves; or a tree, a forest or a boosted model of scikit-learn,
+        XGBoost or LightGBM, whose answer is a `TreeLeakage`.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
         The rows that it was fitted on; of results of statsmodels, their own by default. A path may be a folder, a
         pattern (``people/*.parquet``) or a URI (``s3://...``). Of a Delta table, the ``deltalake.DeltaTable``.
@@ -157,24 +159,31 @@ def measure(
     True
     """
     refuse_mistakes(model)
+    beside = {
+        "noise_scale": noise_scale,
+        "clusters": clusters,
+        "target": target,
+        "offset": offset,
+        "published": published,
+        "public_label": public_label or None,
+        "numbers": numbers,
+        "public_preprocessing": public_preprocessing or None,
+        "where": where,
+        "job": job,
+    }
+    if is_trees(model):
+        refuse_beside_trees(
+            X,
+            known_records,
+            digits=digits,
+            attributes=attributes,
+            known_group_sizes=known_group_sizes or None,
+            **beside,
+        )
+        return measure_trees(model, X, y, sample_weight=sample_weight, ids=ids, groups=groups)
     model, X, ids, clusters, published = opened(model, X, y, ids, clusters, published)
     if isinstance(model, Tabular):
-        refuse_beside_tabular(
-            model,
-            X,
-            y=y,
-            noise_scale=noise_scale,
-            clusters=clusters,
-            target=target,
-            sample_weight=sample_weight,
-            offset=offset,
-            published=published,
-            public_label=public_label or None,
-            numbers=numbers,
-            public_preprocessing=public_preprocessing or None,
-            where=where,
-            job=job,
-        )
+        refuse_beside_tabular(model, X, y=y, sample_weight=sample_weight, **beside)
         whom = known_records, digits, attributes, known_group_sizes, ids, groups
         return model.measured(X, TableQuestion(*whom, noise_scale, clusters, published, numbers))
     if where is not None and (is_results(model) or not are_paths(X)):

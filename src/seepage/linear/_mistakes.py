@@ -4,6 +4,7 @@ import os
 
 from seepage._tables import Data
 from seepage.attackers import Tabular
+from seepage.attackers.types import Known
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.files import are_paths
 
@@ -75,4 +76,26 @@ def refuse_beside_tabular(table: Tabular, X: Data, **given: object) -> None:
         raise InputError(
             f"What {table.kind} gives away is measured with the data frame that it was fitted on: "
             f"seepage.measure({type(table).__name__.lower()}, frame)."
+        )
+
+
+def refuse_beside_trees(X: Data, known_records: Known | None, **given: object) -> None:
+    """Refuse what says something of a regression, and nothing of trees.
+
+    Parameters
+    ----------
+    X : data frame or array
+        What was given as the rows.
+    known_records : Known or None
+        What the attacker is said to know.
+    **given : object
+        Arguments that were given, or None.
+    """
+    strange = [name for name, value in given.items() if value is not None]
+    if known_records not in (None, "covariates"):
+        strange.append("known_records")
+    if strange or are_paths(X):
+        raise UnsupportedError(
+            f"{(strange or ['A path'])[0]} is not answered for trees: they are measured as their file is published, to "
+            "an attacker who knows everybody's covariates.\nGive the rows alone: seepage.measure(forest, X, y)."
         )

@@ -22,6 +22,7 @@ from seepage.request._people import RequestPeople
 from seepage.request._quantiles import rests_on, single_values
 from seepage.request._rules import answered
 from seepage.request._targets import Targets
+from seepage.request._trees import of_records
 
 # How much noise is tried, in standard errors of each coefficient.
 TRIED = (0.25, 0.5, 1.0, 2.0)
@@ -181,6 +182,9 @@ def looked_at(given: HandedIn | UnreadFile, people: RequestPeople, targets: Targ
                 f"It is about {some}: a mean, a sum or a count of so few gives their values away. Ask for more people."
             )
             return OutputVerdict(given.name, f"output about {some}", "fail", True, count, None, (reason,))
+        decided = of_records(given, people)
+        if decided is not None:
+            return decided
         output = output_of(given, people)
         leak = output.measured()
         not_checked = (*output.not_checked(leak), *given.comments)

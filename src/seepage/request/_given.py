@@ -69,9 +69,7 @@ def handed_in(folder: Path) -> Iterator[HandedIn | UnreadFile]:
     files = sorted(folder.iterdir())
     if not any(each.is_file() and not each.name.startswith(".") for each in files):
         raise InputError(f"{folder} holds no file: a request is a folder of the outputs that are asked for.")
-    described = {
-        each.with_suffix(".toml") for each in files if each.suffix.lower() in (".csv", ".skops") and each.is_file()
-    }
+    described = {each.with_suffix(".toml") for each in files if _is_described(each)}
     for path in files:
         suffix = path.suffix.lower()
         if not path.is_file():
@@ -81,7 +79,7 @@ def handed_in(folder: Path) -> Iterator[HandedIn | UnreadFile]:
         elif suffix == ".toml":
             if path not in described:
                 yield HandedIn(path.stem, path, *_said(path))
-        elif suffix in (".csv", ".skops"):
+        elif suffix in (".csv", ".skops") or _is_described(path):
             beside = path.with_suffix(".toml")
             if beside.exists():
                 yield HandedIn(path.stem, path, *_said(beside))
@@ -89,6 +87,14 @@ def handed_in(folder: Path) -> Iterator[HandedIn | UnreadFile]:
                 yield UnreadFile(path.name, "a file that nothing describes", _undescribed(path))
         else:
             yield UnreadFile(path.name, *_tool(suffix))
+
+
+def _is_described(path: Path) -> bool:
+    """Return whether a file may have a TOML file beside it that says what it is."""
+    suffix = path.suffix.lower()
+    return path.is_file() and (
+        suffix in (".csv", ".skops") or (suffix in (".json", ".ubj", ".txt") and path.with_suffix(".toml").exists())
+    )
 
 
 def _said(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -121,8 +127,8 @@ def _tool(suffix: str) -> tuple[str, str]:
     if suffix in _PICKLES:
         return "model file", (
             "it can run code, so it is never run: people were looked for in it, and what it tells besides is not "
-            "measured. A linear model can come as a table or with skops; forests and other classifiers are attacked by "
-            "SACRO-ML"
+            "measured. A linear model can come as a table or with skops; trees with skops, or as XGBoost's or "
+            "LightGBM's own file"
         )
     if suffix in _LOGS:
         return "text", "read it yourself, and ask for its numbers as tables, which are checked here"

@@ -132,8 +132,7 @@ _ELSEWHERE = {
 }
 # What stands in for models that are no smooth function of their data, by a part of their class's name.
 _NEAREST = {
-    ("Forest", "Boost", "XGB", "LGBM", "Tree"): "Trees jump with the data. Nearest: splines and interactions before a "
-    "linear model (SplineTransformer, PolynomialFeatures).",
+    ("Forest", "Boost", "XGB", "LGBM", "Tree"): "Trees are measured without noise: seepage.measure(forest, X, y).",
     ("AFT", "Survival", "Weibull"): "Of survival models, Cox's proportional hazards are measured (CoxPHFitter).",
     ("GAM",): "Nearest: SplineTransformer before a linear model with a penalty, which is an additive model.",
     ("LassoLarsIC",): "It stops where a coefficient leaves zero or comes to it: at a kink, where the model has no "
