@@ -1,8 +1,7 @@
 """Facts as data: a number that knows what it is, and an assumption whose sentence is made last.
 
-Every number that anybody is shown is one of four things: *given* by the user or the policy, *public* (declared so, or
-known to everybody, such as a version), *noised* and its information counted, or *personal*: a function of the private
-rows. What may leave the house holds none of the last kind, and asks the type, not the text.
+Every number that anybody is shown is one of three things: *given* by the user or the policy, *public* (declared so, or
+known to everybody, such as a version), or *personal*: a function of the private rows. What may leave the house holds none of the last kind, and asks the type, not the text.
 """
 
 import re
@@ -17,7 +16,6 @@ class Origin(Enum):
 
     GIVEN = "given"
     PUBLIC = "public"
-    NOISED = "noised"
     PERSONAL = "personal"
 
 
