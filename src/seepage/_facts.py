@@ -1,7 +1,8 @@
 """Facts as data: a number that knows what it is, and an assumption whose sentence is made last.
 
 Every number that anybody is shown is one of three things: *given* by the user or the policy, *public* (declared so, or
-known to everybody, such as a version), or *personal*: a function of the private rows. What may leave the house holds none of the last kind, and asks the type, not the text.
+known to everybody, such as a version), or *personal*: a function of the private rows. What may leave the house holds
+none of the last kind, and asks the type, not the text.
 """
 
 import re
