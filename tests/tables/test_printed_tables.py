@@ -283,8 +283,8 @@ SIDE_BY_SIDE = (
 
 def compared(folder, settings, printed):
     """Return the comparison of a printed table with the fit."""
-    (folder / "june.csv").write_text(printed)
-    return ModelTable.read(folder / "june.csv", **settings).on(PEOPLE).comparison
+    (folder / "june {1}.csv").write_text(printed)
+    return ModelTable.read(folder / "june {1}.csv", **settings).on(PEOPLE).comparison
 
 
 def test_there_are_thirty():

@@ -7,13 +7,13 @@ kind, and no term is there twice. A slot where most numbers are of no kind belon
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from seepage._facts import Assumption
+from seepage._facts import Assumption, given
+from seepage._near import several
 from seepage.errors import InputError
 from seepage.linear.written._numbers import COEFFICIENT, EXPONENTIATED, FittedNumbers, TableTerm, says_only
 from seepage.linear.written._printed import PrintedEntry, PrintedTable, Slot
@@ -62,9 +62,8 @@ class Comparison:
     def compared(self, *, errors: bool = True) -> set[tuple[int, int]]:
         """Return the cells that were compared; of coefficients alone if no standard errors were measured."""
         plain = (COEFFICIENT, EXPONENTIATED)
-        wanted = {(each.row, each.column) for each in self.matched if errors or each.kind in plain}
-        left = {(each.row, each.column) for each in self.matched} - wanted
-        return (wanted | self.texts) - left
+        left = {(each.row, each.column) for each in self.matched if not errors and each.kind not in plain}
+        return ({(each.row, each.column) for each in self.matched} | self.texts) - left
 
     @cached_property
     def left(self) -> tuple[tuple[int, int], ...]:
@@ -93,13 +92,13 @@ class Comparison:
     @property
     def remarks(self) -> tuple[Assumption, ...]:
         """What is to be said of the comparison."""
-        path = Path(self.table.path).name
-        said = Assumption("written", f"{len(self.matched)} numbers of {path} are those of the fit to these rows.")
+        names, matched = {"path": self.table.path.name}, {"matched": given(len(self.matched), "d")}
+        said = Assumption("written", "{matched} numbers of {path} are those of the fit to these rows.", matched, names)
         if not self.left:
             return (said,)
-        cells = ", ".join(f"row {i + 1} column {j + 1}" for i, j in self.left[:12])
-        more = f" and {len(self.left) - 12} more" if len(self.left) > 12 else ""
-        return said, Assumption("not compared", f"Compared with nothing, and not counted, in {path}: {cells}{more}.")
+        names["cells"] = several([f"row {i + 1} column {j + 1}" for i, j in self.left])
+        left = "Compared with nothing, and not counted, in {path}: {cells}."
+        return said, Assumption("not compared", left, names=names)
 
 
 def compare(table: PrintedTable, fitted: FittedNumbers, count: int, names: Sequence[str]) -> Comparison:
