@@ -87,6 +87,8 @@ def _serve() -> None:
 
     for module in pkgutil.walk_packages(seepage.cli.__path__, "seepage.cli."):
         importlib.import_module(module.name)
+    # A slow machine prints no progress between the lines that are compared.
+    seepage.cli.terminal._waiting._LINES = 600.0
     rows = pandas.DataFrame({"a": [0.0, 1.0, 3.0], "b": [1.0, 0.0, 2.0]})
     labels = [0.0, 1.0, 2.0]
     seepage.measure(Ridge().fit(rows, labels), rows, labels, noise_scale=1.0)

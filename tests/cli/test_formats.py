@@ -8,9 +8,11 @@ import pytest
 
 from cli.terminal import Terminal
 from seepage._facts import given
-from seepage.cli.terminal._formats import as_sarif
-from seepage.cli.terminal._verdict import Judged, VerdictPanel
+from seepage.cli.commands._formats import as_sarif
+from seepage.cli.input import PolicyFile
 from seepage.meaning import Target, Untargeted
+from seepage.release import Policy
+from seepage.report import Judgment, PolicyVerdict
 
 CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
 
@@ -27,7 +29,7 @@ def test_json(terminal: Terminal) -> None:
     met, missed = found["targets"]
     assert (met["attribute"], met["limit"], met["met"], met["noise_factor"]) == ("age", 5.0, True, None)
     assert (missed["attribute"], missed["met"], missed["noise_factor"]) == ("bmi", False, 2.0)
-    assert "misses its policy" in answer.err
+    assert "Does not meet the policy" in answer.err
     left = found["untargeted"]
     assert left["attributes"] == ["sex", "bp", "s1", "s2", "s3", "s4", "s5", "s6", "progression"]
     assert (left["outcome"], left["public"]) == (["progression"], False)
@@ -76,11 +78,9 @@ def test_a_policy_that_is_met_tells_what_it_leaves_open(terminal: Terminal, othe
     command = CHECK.replace("policy.toml", "left.toml")
     screen = terminal.run(f"{command} -n 5")
     assert screen.code == 0
-    assert ("meets its policy for what it names (2 of 2 targets)" in screen.text) == (not other_attributes)
-    assert ("OPEN   No target for: sex, bp," in screen.text) == (not other_attributes)
-    assert ("public The policy declares public what it does not name: sex, bp," in screen.text) == bool(
-        other_attributes
-    )
+    assert ("Meets the policy for what it names" in screen.text) == (not other_attributes)
+    assert ("- No target for: sex, bp," in screen.text) == (not other_attributes)
+    assert ("- The policy declares public what it does not name: sex, bp," in screen.text) == bool(other_attributes)
     log = json.loads(terminal.run(f"{command} -n 5 --format sarif --quiet").out)
     jsonschema.validate(log, SARIF)
     (notice,) = log["runs"][0]["invocations"][0]["toolConfigurationNotifications"]
@@ -92,10 +92,11 @@ def test_a_policy_that_is_met_tells_what_it_leaves_open(terminal: Terminal, othe
 
 @pytest.mark.parametrize("name", ["<b>&amp;", 'quo"te', "naïve Größe", "a\x00b\x1b[31m", "x" * 10_000, "]]>", "a\nb"])
 def test_any_name_of_a_column_survives(name: str) -> None:
-    judged = Judged(Target("error_floor", name, given(5.0), given(1.0)), 1.3, 7)
+    judged = Judgment(Target("error_floor", name, given(5.0), given(1.0)), False, 1.3)
     left = Untargeted((f"{name} too",), (), False)
-    verdict = VerdictPanel((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"), 10, left)
-    log = json.loads(as_sarif(verdict))
+    verdict = PolicyVerdict("missed", (judged,), untargeted=left)
+    file = PolicyFile(Path("my policy.toml"), Policy(), "", None)
+    log = json.loads(as_sarif(verdict, file, Path("a model.skops")))
     jsonschema.validate(log, SARIF)
     assert name in log["runs"][0]["results"][0]["message"]["text"]
     assert f"{name} too" in log["runs"][0]["invocations"][0]["toolConfigurationNotifications"][0]["message"]["text"]

@@ -52,7 +52,7 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     assert not (folder / "first.skops").exists()
     paid = terminal.run(f"{publish} --noise 2 --out first.skops --title 'Risk score'")
     assert paid.code == 0, paid.text
-    assert "Posted to the ledger  books: entry 1, Risk score, 442 people" in paid.text
+    assert "Ledger: books: entry 1, Risk score, 442 people" in paid.text
     refused = terminal.run(f"{publish} --noise 0.2 --out second.skops")
     assert refused.code == 1
     # No policy was given, and none is missed.
@@ -69,11 +69,11 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     assert re.search(r"1 +\d{4}-\d\d-\d\d +Risk score +Ridge +2 +442 +released", shown)
     balance = terminal.run(f"seepage ledger balance {books} P0007 stranger").text
     assert "Smallest standard error of any unbiased guess from all releases so far" in balance
-    assert re.search(rf"\nprogression +± {floors['progression'][7]:.3g}\n", balance)
+    assert re.search(rf"\n +progression +± {floors['progression'][7]:.3g}\n", balance)
     # Whether so much is nothing depends on how ages are spread, which a ledger does not know.
-    assert re.search(rf"\nage +± {floors['age'][7]:.3g} +± 10\n", balance)
+    assert re.search(rf"\n +age +± {floors['age'][7]:.3g} +± 10\n", balance)
     assert "Categories, which have no unit: sex" in balance
-    assert not re.search(r"\nsex|e\+\d", balance)
+    assert not re.search(r"\n +sex|e\+\d", balance)
     assert "Not in the ledger: stranger" in balance
     nobody = terminal.run(f"seepage ledger balance {books} stranger")
     assert (nobody.code, "Not in the ledger" in nobody.text) == (2, True)

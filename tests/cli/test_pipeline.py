@@ -188,7 +188,7 @@ def test_a_certificate_has_a_page_with_the_facts_of_the_screen(terminal: Termina
     page = (terminal.folder / "page.html").read_text()
     shown = words_of(terminal.run("seepage show paged.certificate.json").text)
     for term, text in seepage.release.Certificate.read(terminal.folder / "paged.certificate.json").facts().items():
-        assert f"{term} {text}" in shown
+        assert f"{term.capitalize()}: {text}" in shown
         assert f"<dt>{term.capitalize()}</dt><dd>{text}</dd>" in page
     digits = hashlib.sha256((terminal.folder / "paged.certificate.json").read_bytes()).hexdigest()
     assert f"SHA-256 {digits}" in page

@@ -127,7 +127,8 @@ CASES = {
     "a column too few": (measured(rows="narrow.csv"), ["column 'bmi'", "does not have"]),
     "a missing value": (measured(rows="holes.csv"), ["NaN", "row 17", "'bmi'", "Drop or fill"]),
     "a missing label": (measured(rows="unlabeled.csv"), ["y has a missing value", "row 3"]),
-    "text for numbers": (measured(rows="text.csv"), ["not numbers", "Pipeline"]),
+    "text for numbers": (measured(rows="text.csv"), ["in row", "is no number", "leave the row out"]),
+    "no ledger": ("ledger show nobooks --key people.csv", ["no ledger at 'nobooks'", "seepage ledger create nobooks"]),
     "other data": (measured(rows="others.csv"), ["not the minimizer", "other rows"]),
     "no noise": ("measure model.skops people.csv -t progression -n 0", ["infinite information"]),
     "groups of people without noise": (
@@ -192,7 +193,7 @@ CASES = {
     "a deep policy": (checked("deep"), ["is not TOML"]),
     "a policy of 5,000 digits": (checked("long"), ["larger than 10^308"]),
     "a policy of 400 digits": (checked("large"), ["larger than 10^308"]),
-    "a policy that is not UTF-8": (checked("latin"), ["is not TOML"]),
+    "a policy that is not UTF-8": (checked("latin"), ["not saved as UTF-8"]),
     "a folder for a policy": ("check model.skops people.csv -t progression -n 1 --policy parts", ["Is a directory"]),
     "no certificate": ("certify model.skops people.csv", ["is no certificate"]),
     "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:document:1'"]),

@@ -101,7 +101,7 @@ def test_a_check_says_what_it_wrote_and_agrees_with_the_page(terminal: Terminal)
     page = re.sub(r"<[^>]+>", " ", (terminal.folder / "checked.html").read_text())
     (enough,) = re.findall(r"A noise scale of (\S+) meets all of them", answer.out)
     assert f"A noise scale of {enough} meets all of them." in page
-    factors = re.findall(r"takes\s+(\S+) times the noise", answer.out)
+    factors = re.findall(r"noise needed: (\S+) times", answer.out)
     assert len(factors) == 2
     assert re.findall(r"missed\s+(\S+) times", page) == factors
 

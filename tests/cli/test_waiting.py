@@ -4,6 +4,7 @@ import io
 import re
 import time
 
+import pytest
 from rich.console import Console
 
 from seepage.cli.terminal._waiting import Waiting
@@ -38,6 +39,14 @@ def test_nothing_is_shown_to_nobody() -> None:
         with Waiting(quiet=quiet, console=console).shown() as waiting, waiting.doing("reading"):
             time.sleep(2.2)
         assert console.file.getvalue() == ""
+
+
+def test_without_a_terminal_a_line_says_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seepage.cli.terminal._waiting._LINES", 0.2)
+    console = Console(file=io.StringIO(), force_terminal=False, width=80)
+    with Waiting(quiet=False, console=console).shown() as waiting, waiting.doing("reading people.csv"):
+        time.sleep(0.7)
+    assert "reading people.csv: 0:00 passed\n" in console.file.getvalue()
 
 
 def test_passes_over_files_use_the_same_display() -> None:

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import tempfile
 
 import pytest
 from hostile import HOSTILE, Checker
@@ -41,14 +42,11 @@ def test_a_document_is_read_from_its_json_as_it_was(document):
     assert max(map(len, text(document).splitlines()), default=0) <= 80
 
 
-def from_json(document, folder=[]):  # noqa: B006  One folder for all examples.
-    import tempfile
-    from pathlib import Path
-
-    folder = folder or folder.append(tempfile.mkdtemp()) or folder
-    path = Path(folder[0]) / "document.json"
-    path.write_text(document.json())
-    return Document.read(path)
+def from_json(document):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(document.json())
+        file.flush()
+        return Document.read(file.name)
 
 
 @pytest.mark.parametrize("words", HOSTILE)

@@ -4,7 +4,6 @@ import re
 import stat
 import webbrowser
 from datetime import datetime, timezone
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -180,7 +179,6 @@ def test_other_rows_change_no_byte_of_what_is_for_everybody(tmp_path, monkeypatc
         Report.of(leak, "publishable", policy=MET).write(tmp_path / name)
         found.append({each.name: each.read_bytes() for each in (tmp_path / name).iterdir()})
     assert found[0] == found[1]
-    assert len(found[0]) == 3
 
 
 @pytest.mark.parametrize(("name", "value"), [("groups", X["sex"]), ("prior", {"age": 144.0}), ("categories", ["sex"])])
@@ -323,8 +321,7 @@ def test_extreme_data_and_composed_releases_are_reported(edition):
     for leak in (nobody, one, seepage.compose([LEAK, LEAK])):
         report = Report.of(leak, edition)
         assert report.html().startswith("<!DOCTYPE html>")
-        assert report.text()
-        assert report.json()
+        assert all((report.text(), report.json()))
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -336,11 +333,6 @@ def test_who_decided_is_stated_by_the_publisher(edition):
     assert "Release of &lt;models&gt;, version 3.1. Second reading." in report.html()
     with pytest.raises(seepage.errors.InputError, match="YEAR-MONTH-DAY"):
         Report.of(LEAK, edition, decision={**said, "date": "soon"})
-
-
-def test_a_certificate_is_named_by_its_hash(internal):
-    named = internal.with_certificate(SimpleNamespace(fingerprint=lambda: "ab" * 32))
-    assert named.document.sections[-1].terms[-1] == ("Certificate of this release", f"SHA-256 {'ab' * 32}")
 
 
 def test_what_cannot_be_judged_is_said():

@@ -34,7 +34,6 @@ from seepage.leakage._prior import before as before
 from seepage.leakage._prior import check_names as check_names
 from seepage.leakage._prior import deviations as deviations
 from seepage.leakage._summary import ExposedPerson as ExposedPerson
-from seepage.leakage._summary import GroupMean as GroupMean
 from seepage.leakage._summary import Spread as Spread
 from seepage.leakage._summary import Summary as Summary
 from seepage.leakage._through import Through as Through

@@ -148,16 +148,20 @@ class GroupLeakage:
             ends = self._interval(compare(draws[high], draws[low]))
             return float(compare(point[high], point[low])), float(ends[0]), float(ends[1])
 
-    def _repr_html_(self) -> str:
+    def section(self) -> pages.Section:
+        """Return the groups as a section of a document."""
         columns = []
         for name in _STATISTICS:
             ends = zip(self._points[name], *self._interval(self._resampled[name]), strict=True)
             columns.append([f"{point:.3g} ({low:.3g} to {high:.3g})" for point, low, high in ends])
         people = [f"{group.count:,}" for group in self.groups.values()]
-        rows = list(zip([pages.name(str(group)) for group in self.groups], people, *columns, strict=True))
+        rows = zip([pages.name(str(group)) for group in self.groups], people, *columns, strict=True)
         caption = f"eta of each group, with intervals of {self.confidence:.0%}"
         table = pages.Grid.of(caption, ["group", "people", *_STATISTICS], rows)
-        return pages.snippet(pages.Document("Groups", "", (pages.Section("Exposure by group", tables=(table,)),)))
+        return pages.Section("Exposure by group", tables=(table,))
+
+    def _repr_html_(self) -> str:
+        return pages.snippet(pages.Document("Groups", "", (self.section(),)))
 
     def __repr__(self) -> str:
         return f"GroupLeakage({len(self.groups)} groups)\n{self.frame}"

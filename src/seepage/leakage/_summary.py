@@ -5,12 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isnan, nan
 
-import narwhals as nw
 import numpy as np
 
 from seepage.leakage._categories import ToldCategory, told_categories
 from seepage.leakage._distribution import Distribution, Values
-from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Exposed, Information
 from seepage.leakage._prior import before, deviations
 from seepage.leakage._through import Through, exposed_through
@@ -27,7 +25,7 @@ _MOST_EXPOSED = 5
 _ABOUT = "Approximate (≈): the model was refitted only with the people whose category is told best."
 # Beyond this many people, exact refits of every category for everybody take longer than a reader of a summary waits.
 _MOST_REFITTED = 5_000
-_WIDTH = 88
+_WIDTH = 80
 _NAME, _CELL = 24, 14
 
 
@@ -89,17 +87,6 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class GroupMean:
-    """A group of people and its mean eta, with its interval."""
-
-    name: str
-    count: int
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class ExposedPerson:
     """One of the most exposed people.
 
@@ -141,8 +128,6 @@ class Summary:
         The other categories.
     unanswered : tuple of str
         Numbers that the release moves with by jumps, so that no error of theirs is known.
-    groups : tuple of GroupMean
-        The groups that were asked for, the largest mean first.
     most_exposed : tuple of ExposedPerson
         The largest eta first.
     relative_error : float
@@ -157,21 +142,18 @@ class Summary:
     rates: tuple[Spread, ...]
     categories: tuple[str, ...]
     unanswered: tuple[str, ...]
-    groups: tuple[GroupMean, ...]
     most_exposed: tuple[ExposedPerson, ...]
     relative_error: float
     assumptions: tuple[str, ...]
 
     @classmethod
-    def of(cls, information: Information, *, groups: GroupLeakage | None = None) -> "Summary":
+    def of(cls, information: Information) -> "Summary":
         """Gather the numbers.
 
         Parameters
         ----------
         information : Information
             What was measured.
-        groups : GroupLeakage, optional
-            Groups to compare.
         """
         examples, attributes = information.distributions("examples"), information.distributions("attributes")
         numbers = [name for name in attributes if name not in information.categorical]
@@ -198,7 +180,6 @@ class Summary:
             rates=tuple(_rates(name, each) for name, each in told.items()),
             categories=tuple(name for name in categories if name not in told),
             unanswered=tuple(name for name in numbers if name in information.without_slope),
-            groups=() if groups is None else _means(groups),
             most_exposed=tuple(_most_exposed(found, through)),
             relative_error=examples["eta"].relative_error,
             assumptions=tuple(assumption.sentence() for assumption in information.assumptions),
@@ -325,12 +306,6 @@ def _row(spread: Spread, *cells: str) -> str:
     if isnan(spread.worst):
         return f"{_short(spread.name):{_NAME}}{'nobody has a value':>{4 * _CELL}}"
     return _cells(_short(spread.name), *cells)
-
-
-def _means(groups: GroupLeakage) -> tuple[GroupMean, ...]:
-    rows = nw.from_native(groups.frame, eager_only=True).iter_rows(named=True)
-    found = [GroupMean(str(row["group"]), row["count"], row["mean"], row["mean_low"], row["mean_high"]) for row in rows]
-    return tuple(sorted(found, key=lambda each: -each.mean))
 
 
 def _most_exposed(found: Exposed, through: Iterable[Through | None]) -> Iterator[ExposedPerson]:

@@ -81,8 +81,8 @@ class Ledger:
         entries = self._books.log.entries()
         if not entries:
             raise InputError(
-                f"There is no ledger at {str(place)!r}. Make one with seepage.ledger.Ledger.create({str(place)!r}, "
-                "key=..., error_floor=..., units=...)."
+                f"There is no ledger at {str(place)!r}. Ledger.create makes one; at a terminal: seepage ledger create "
+                f"{place} --key ledger.key --floor age=5 --unit age=years"
             )
         if (names := ring(entries, key)) is None:
             raise InputError(f"The key is not that of the ledger at {place}, or its first entry was changed.")

@@ -12,6 +12,7 @@ from seepage.pages._html import html as html
 from seepage.pages._html import snippet as snippet
 from seepage.pages._text import lines as lines
 from seepage.pages._text import markdown as markdown
+from seepage.pages._text import section_lines as section_lines
 from seepage.pages._text import text as text
 from seepage.pages._words import NOTHING as NOTHING
 from seepage.pages._words import WIDTH as WIDTH

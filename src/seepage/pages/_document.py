@@ -11,7 +11,6 @@ from seepage._records import from_json, to_json
 from seepage.errors import InputError
 
 SCHEMA = "urn:seepage:document:1"
-Edition = Literal["", "internal", "publishable"]
 Mark = Literal["", "met", "open", "missed", "none"]
 
 
@@ -86,7 +85,7 @@ class Document:
     title: str
     about: str
     sections: tuple[Section, ...]
-    edition: Edition = ""
+    edition: Literal["", "internal", "publishable"] = ""
     foot: str = ""
 
     def __post_init__(self) -> None:

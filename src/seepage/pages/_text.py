@@ -32,10 +32,11 @@ def lines(document: Document, *, escaped: bool = False) -> Iterator[tuple[str, s
         yield from (("", line) for line in wrapped(plain(aside)))
     for section in document.sections:
         yield "", ""
-        yield from _section(section, escaped)
+        yield from section_lines(section, escaped=escaped)
 
 
-def _section(section: Section, escaped: bool) -> Iterator[tuple[str, str]]:
+def section_lines(section: Section, *, escaped: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a section, each with its style."""
     plain = _escape if escaped else visible
     yield from ((section.mark or "head", line) for line in wrapped(plain(section.head)))
     yield section.mark or "head", "-" * min(len(section.head), WIDTH)

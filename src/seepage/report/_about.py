@@ -1,6 +1,6 @@
 """Meaning, assumptions and origin of a report's numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from seepage._decision import Decision
 from seepage._facts import Assumption
@@ -63,10 +63,12 @@ def decided(decision: Decision | None) -> tuple[str, ...]:
     return () if decision is None else (f"Stated by the publisher: {decision.whole()}",)
 
 
-def noise_in_words(noise: GaussianNoise | None, scale: float | None) -> str:
-    """Return the noise on the release; a scale that is None is not stated."""
+def noise_in_words(noise: GaussianNoise | None, may_be_stated: Callable[[float], bool]) -> str:
+    """Return the noise on the release, with its scale if it may be stated."""
     if noise is None:
         return "See what the numbers take for granted."
+    known = noise.scale if noise.shape is None else noise.shape.scale
+    scale = known if known is not None and may_be_stated(known) else None
     if noise.shape is not None:
         amount = "a scale that is not stated here" if scale is None else f"scale {number(scale)}"
         return f"Gaussian, of {amount} and this shape: {noise.shape.rule()}"

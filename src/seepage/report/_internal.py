@@ -69,9 +69,7 @@ def internal_document(
         is_personal=True,
     )
     utility = utility_section(leak)
-    scale = None if information.noise is None else information.noise.scale
-    if information.noise is not None and information.noise.shape is not None:
-        scale = information.noise.shape.scale
+    stated = noise_in_words(information.noise, lambda scale: True)
     used = [
         *(["error_floor"] if any(entry.floors for entry in numbers) else []),
         *(["remaining_variance"] if any(entry.remaining for entry in numbers) else []),
@@ -88,12 +86,7 @@ def internal_document(
         *([] if utility is None else [utility]),
         meanings(used, information.assurance),
         *assumption_sections(information.assumptions),
-        origin(
-            information,
-            created=created,
-            noise=noise_in_words(information.noise, scale),
-            policy=asked.policy,
-        ),
+        origin(information, created=created, noise=stated, policy=asked.policy),
     ]
     about = f"{information.count:,} people, {counted(len(attributes), 'private attribute')}, {created[:10]}"
     shown = tuple(section for section in sections if not section.is_empty)

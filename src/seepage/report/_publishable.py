@@ -43,9 +43,7 @@ def publishable_document(leak: Leakage, asked: ReportQuestion, verdict: PolicyVe
     """Return the page for everybody, without a number about the rows."""
     information = leak.information
     count = len(information.attribute_names)
-    noise = information.noise
-    scale = None if noise is None else noise.scale if noise.shape is None else noise.shape.scale
-    stated = noise_in_words(noise, scale if scale is not None and on_grid(scale) else None)
+    stated = noise_in_words(information.noise, on_grid)
     used = ["error_floor"] if any(each.target.kind == "error_floor" for each in verdict.judgments) else []
     sections = (
         verdict.section(is_personal=False),

@@ -48,6 +48,8 @@ class PolicyVerdict:
         The attributes without a target; None without a policy.
     enough : float or None
         Of a release that misses its policy, a noise scale that meets it; internal edition only.
+    is_shaped : bool
+        Whether that scale is one of a covariance, such as standard errors of each coefficient.
     """
 
     status: Literal["met", "missed", "none", "withheld"]
@@ -55,6 +57,7 @@ class PolicyVerdict:
     quantile: float = 1.0
     untargeted: Untargeted | None = None
     enough: float | None = None
+    is_shaped: bool = False
     reason: str = ""
 
     @property
@@ -130,7 +133,9 @@ def judge(leak: Leakage, policy: "Policy | None") -> PolicyVerdict:
     judgments = tuple(_judged(target, factor if chosen else None, factor) for target, factor in factors.items())
     if all(judgment.met for judgment in judgments):
         return PolicyVerdict("met", judgments, policy.quantile, left)
-    return PolicyVerdict("missed", judgments, policy.quantile, left, _enough(leak, max(factors.values())))
+    noise = leak.information.noise
+    shaped, enough = noise is not None and noise.shape is not None, _enough(leak, max(factors.values()))
+    return PolicyVerdict("missed", judgments, policy.quantile, left, enough, shaped)
 
 
 def judge_for_everybody(leak: Leakage, policy: "Policy | None") -> PolicyVerdict:
@@ -150,10 +155,12 @@ def judge_for_everybody(leak: Leakage, policy: "Policy | None") -> PolicyVerdict
     return PolicyVerdict("met", judgments, policy.quantile, policy.attributes_without_target(leak))
 
 
-def without_factors(verdict: PolicyVerdict) -> PolicyVerdict:
-    """Return a verdict without the numbers that the most exposed people decide."""
-    judgments = tuple(replace(judgment, factor=None) for judgment in verdict.judgments)
-    return replace(verdict, judgments=judgments, enough=None)
+def without_factors(verdict: PolicyVerdict, *, all_of_them: bool) -> PolicyVerdict:
+    """Return a verdict without the factors of targets that are met, or without any: the most exposed people decide."""
+    judgments = tuple(
+        replace(judgment, factor=None) if judgment.met or all_of_them else judgment for judgment in verdict.judgments
+    )
+    return replace(verdict, judgments=judgments, enough=None if all_of_them else verdict.enough)
 
 
 def _judged(target: Target, shown: float | None, factor: float) -> Judgment:
@@ -186,7 +193,8 @@ def _outcome(verdict: PolicyVerdict) -> str:
     if missed:
         said = f"{len(missed)} of {count} targets {'is' if len(missed) == 1 else 'are'} missed."
         if verdict.enough is not None:
-            return f"{said} A noise scale of {number(verdict.enough)} meets all of them."
+            shape = " in this shape" if verdict.is_shaped else ""
+            return f"{said} A noise scale of {number(verdict.enough)}{shape} meets all of them."
         if not all(map(isfinite, factors)):
             return f"{said} {Target.missing(float('inf'))}"
         return said if not factors else f"{said} Noise {number(max(factors))} times as large would meet every target."

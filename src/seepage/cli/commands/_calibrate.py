@@ -68,7 +68,7 @@ def calibrate(asked: _Calibrate) -> None:
     asked.check()
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
-        question = asked.measured(waiting, stream=asked.stream)
+        question = asked.question(waiting, stream=asked.stream, file=file)
         leak = question.measured(Amount(1.0))
         table = _choices(leak) if file is None else None
         amount = None if file is None else _least(leak, file.policy, asked.shape, exact=asked.exact)

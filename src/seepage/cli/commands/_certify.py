@@ -31,12 +31,11 @@ def certify(
     Nothing in the file is run. Exit code 3 if the file is another one, the certificate was edited, or the ledger was
     put back to an older copy.
     """
-    from rich.text import Text
-
     from seepage.cli.commands._endings import Ending
-    from seepage.cli.terminal import is_certificate, item, printable, screen, show_promises
+    from seepage.cli.terminal import is_certificate, screen, show_sections
     from seepage.errors import InputError
     from seepage.ledger import Ledger
+    from seepage.pages import Section
     from seepage.release import certify as compared
     from seepage.release.sealing import amount_of
 
@@ -50,17 +49,13 @@ def certify(
     books = None if ledger is None or ledger_key is None else Ledger(ledger, key=ledger_key.read_bytes())
     found = compared(file, certificate, ledger=books)
     if not quiet:
-        console = screen()
-        verdict = "File and certificate belong together." if found.holds else "Do not rely on this certificate."
-        console.print(Text(verdict, style="bold green" if found.holds else "bold red"))
-        console.print(item("file       ", found.about_file()))
-        console.print(item("certificate", found.about_certificate()))
-        if (said := found.about_ledger()) is not None:
-            console.print(item("ledger     ", said))
+        head = "File and certificate belong together." if found.holds else "Do not rely on this certificate."
+        said = {"file": found.about_file(), "certificate": found.about_certificate(), "ledger": found.about_ledger()}
+        terms = tuple((term, words) for term, words in said.items() if words is not None)
+        sections = [Section(head, terms=terms, mark="met" if found.holds else "missed")]
         if found.holds:
-            console.print()
-            noise = found.certificate.noise
-            title = f"What it promises, with {noise['distribution']} noise of {amount_of(noise)}"
-            console.print(Text(printable(title), style="bold"))
-            show_promises(console, found.certificate)
+            drawn = found.certificate.noise
+            noise = Section("Noise", (f"{drawn['distribution']} noise of {amount_of(drawn)}",))
+            sections += [found.certificate.document().sections[0], noise]
+        show_sections(screen(), *sections)
     raise typer.Exit(Ending.DONE if found.holds else Ending.MISMATCH)

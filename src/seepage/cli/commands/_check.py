@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seepage.cli.commands import _options as options
-from seepage.cli.terminal import Format
+from seepage.cli.commands._formats import Format, as_json, as_sarif
 
 if TYPE_CHECKING:
     from seepage.request import Verdict
@@ -128,17 +128,18 @@ def _release(asked: _Check) -> None:
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile
     from seepage.cli.terminal import (
-        WRITERS,
         Waiting,
         aside,
         check_outputs,
         data_inputs,
         screen,
+        show,
         show_people,
-        show_verdict,
         show_written,
     )
-    from seepage.report import Report
+    from seepage.errors import UnansweredError
+    from seepage.pages import section_lines
+    from seepage.report import Report, judge, without_factors
 
     assert asked.noise is not None
     assert asked.policy is not None
@@ -147,13 +148,15 @@ def _release(asked: _Check) -> None:
     inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
     check_outputs({"--out": asked.out}, inputs=inputs, force=asked.force, folders=True)
+    is_publishable = asked.edition is options.Edition.publishable
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = PolicyFile.read(asked.policy)
-        question = asked.measured(waiting, stream=asked.stream)
+        question = asked.question(waiting, stream=asked.stream, file=file)
         leak = question.measured(asked.noise)
-        verdict = file.judge(leak, asked.noise, asked.model)
-        if asked.edition is options.Edition.publishable:
-            verdict = verdict.for_everybody()
+        # What the noise of targets that are met could be is decided by the most exposed person, and travels here.
+        verdict = without_factors(judge(leak, file.policy), all_of_them=is_publishable)
+        if verdict.status == "withheld":
+            raise UnansweredError(verdict.reason)
         if asked.report is not None or asked.out is not None:
             with waiting.doing("writing the report"):
                 page = Report.of(leak, asked.edition.value, policy=file.policy, decision=file.decision)
@@ -162,19 +165,23 @@ def _release(asked: _Check) -> None:
                 if asked.out is not None:
                     page.write(asked.out, replace=asked.force)
     if asked.format is not Format.text:
-        document = WRITERS[asked.format](verdict)
+        is_json = asked.format is Format.json
+        document = as_json(verdict, file, asked.model, asked.noise) if is_json else as_sarif(verdict, file, asked.model)
         if asked.output is None:
             typer.echo(document)
         else:
             write_file(asked.output, document + "\n")
     if not asked.quiet:
         console = screen() if asked.format is Format.text else aside()
-        show_verdict(console, verdict)
+        show(console, section_lines(verdict.section(is_personal=not is_publishable)))
+        public = (one.sentence() for one in leak.information.assumptions if one.kind == "preprocessing")
+        # A verdict is about the rows that were given, under what it takes for granted.
+        show(console, [("", " ".join([f"About {leak.information.count:,} people.", *public]))])
         show_people(console, asked.ids)
         for written in (asked.report, asked.out):
             if written is not None:
                 show_written(console, written, asked.edition.value)
-    raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)
+    raise typer.Exit(Ending.DONE if verdict.status == "met" else Ending.MISSED)
 
 
 def _requests(asked: _Check) -> None:

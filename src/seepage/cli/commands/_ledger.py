@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
     from seepage._records import Json
     from seepage.ledger import Ledger
-
-# How many people stand beside each other on a screen.
-_BESIDE = 3
+    from seepage.pages import Section
 
 ledger = typer.Typer(no_args_is_help=True, help="Keep a promise over all releases, person by person.")
 
@@ -141,7 +139,7 @@ def preview(asked: _Preview) -> None:
 
     books = _opened(asked.place, asked.key)
     with Waiting(quiet=asked.quiet).shown() as waiting:
-        question = asked.measured(waiting, stream=False)
+        question = asked.question(waiting, stream=False)
         found = books.preview(question.measured(asked.noise), units=options.units_of(asked.unit))
     for sentence in found.sentences():
         screen().print(Text(sentence))
@@ -151,77 +149,55 @@ def preview(asked: _Preview) -> None:
 @ledger.command()
 def show(place: Place, key: Key) -> None:
     """List what is promised, and every release that was paid for."""
-    from rich.table import Table
-    from rich.text import Text
+    from seepage.pages import NOTHING, Grid, Section
 
-    from seepage.cli.terminal import printable, screen
-    from seepage.pages import NOTHING
-
-    books, console = _opened(place, key), screen()
-    closest = books.closest()
+    books = _opened(place, key)
+    closest, promises = books.closest(), []
     for name, limit in books.limits.items():
         if name == "eta":
-            words = f"largest eta so far: {_digits(closest['eta'])} (promise: at most {limit:g})"
-        else:
-            floor = closest.get(name, float("inf"))
-            unit = books.units[name]
-            so_far = f"±{_digits(floor)} {unit}" if floor < float("inf") else "nothing released"
-            words = f"closest {name} so far: {so_far} (promise ±{limit:g} {unit})"
-        console.print(Text(printable(words), style="bold"))
-    console.print(Text("Smallest standard error of any unbiased guess, from all releases together.", style="dim"))
-    console.print()
-    table = Table(box=None, pad_edge=False)
-    for heading in ("entry", "date", "title", "model", "noise", "people", "state"):
-        table.add_column(heading, justify="right" if heading in ("entry", "noise", "people") else "left")
+            promises.append(f"largest eta so far: {_digits(closest['eta'])} (promise: at most {limit:g})")
+            continue
+        unit, floor = books.units[name], closest.get(name, float("inf"))
+        so_far = f"±{_digits(floor)} {unit}" if floor < float("inf") else "nothing released"
+        promises.append(f"closest {name} so far: {so_far} (promise ±{limit:g} {unit})")
+    rows = []
     for entry in books.releases:
         said, people = books.certificate_of(entry), int(str(entry.body["people"]))
         model, noise = _published(said) if said else (NOTHING, NOTHING)
         state = "paid for, not released" if said is None else "released"
-        title = Text(printable(str(entry.body["title"])))
-        table.add_row(str(entry.number), entry.when[:10], title, Text(model), noise, f"{people:,}", state)
-    console.print(table)
+        rows.append([entry.number, entry.when[:10], entry.body["title"], model, noise, f"{people:,}", state])
+    table = Grid.of("Releases", ("entry", "date", "title", "model", "noise", "people", "state"), rows)
+    about = "Floors are the smallest standard error of any unbiased guess, from all releases together."
+    _print(Section("Promises", (*promises, about), (table,) if rows else ()))
 
 
 @ledger.command()
 def balance(place: Place, key: Key, ids: Ids) -> None:
     """Show how near an unbiased guess of people can come from all releases together."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from seepage.cli.terminal import listing, screen, shortened
+    from seepage.cli.terminal import listing
     from seepage.errors import InputError
+    from seepage.pages import Grid, Section
 
-    books, console = _opened(place, key), screen()
+    books = _opened(place, key)
     known = books.knows(ids)
     strangers = [person for person, is_known in zip(ids, known, strict=True) if not is_known]
     if len(strangers) == len(ids):
         raise InputError(f"Not in the ledger: {listing(strangers)}. They were in no release, or are forgotten.")
     found = books.balance(ids)
     categories = sorted(name for name in books.categories if name in found)
-    shown = {name: column for name, column in found.items() if name not in ("eta", "trace", *categories)}
-    console.print(
-        Text(
-            "Smallest standard error of any unbiased guess from all releases so far, in the column's own unit",
-            style="bold",
-        )
-    )
     people = [i for i in range(len(ids)) if known[i]]
-    for start in range(0, len(people), _BESIDE):
-        some = people[start : start + _BESIDE]
-        table = Table(box=None, pad_edge=False)
-        for heading in ("", *(ids[i] for i in some), "promise"):
-            table.add_column(Text(shortened(heading, 14)), justify="right" if heading else "left")
-        for name, column in shown.items():
-            promise = f"± {books.limits[name]:g}" if name in books.limits else ""
-            cells = [_error(column[i]) for i in some]
-            table.add_row(Text(shortened(name, 26)), *cells, promise)
-        most = f"at most {books.limits['eta']:g}" if "eta" in books.limits else ""
-        table.add_row("eta (more is closer)", *(_digits(found["eta"][i]) for i in some), most)
-        console.print(table)
-    if categories:
-        console.print(Text(f"Categories, which have no unit: {listing(categories)}", style="dim"))
-    if strangers:
-        console.print(Text(f"Not in the ledger: {listing(strangers)}"))
+    rows = [
+        [name, *(_error(column[i]) for i in people), f"± {books.limits[name]:g}" if name in books.limits else ""]
+        for name, column in found.items()
+        if name not in ("eta", "trace", *categories)
+    ]
+    most = f"at most {books.limits['eta']:g}" if "eta" in books.limits else ""
+    rows.append(["eta (more is closer)", *(_digits(found["eta"][i]) for i in people), most])
+    caption = "Smallest standard error of any unbiased guess from all releases so far, in the column's own unit"
+    said = [f"Categories, which have no unit: {listing(categories)}"] if categories else []
+    said += [f"Not in the ledger: {listing(strangers)}"] if strangers else []
+    table = Grid.of(caption, ("attribute", *(ids[i] for i in people), "promise"), rows)
+    _print(Section("Balance", tuple(said), (table,)))
 
 
 @ledger.command()
@@ -343,6 +319,14 @@ def _published(said: "Mapping[str, Json]") -> tuple[str, str]:
 
     published, noise = cast(dict[str, object], said["published"]), cast(dict[str, object], said["noise"])
     return printable(str(published["estimator"])), f"{noise['scale']:g}" if "scale" in noise else "covariance"
+
+
+def _print(section: "Section") -> None:
+    from seepage.cli.terminal import screen
+    from seepage.cli.terminal import show as shown
+    from seepage.pages import section_lines
+
+    shown(screen(), section_lines(section))
 
 
 def _digits(value: float) -> str:

@@ -12,7 +12,7 @@ from seepage._python import StrEnum
 from seepage.cli.terminal import Amount
 
 if TYPE_CHECKING:
-    from seepage.cli.input import CommandQuestion
+    from seepage.cli.input import CommandQuestion, PolicyFile
     from seepage.cli.terminal import Waiting
 
 MEASURED = "What is measured"
@@ -60,7 +60,6 @@ Target = Annotated[
     list[str] | None,
     option(MEASURED, "COLUMN", "The column that the model predicts; a table names it itself.", "--target", "-t"),
 ]
-
 Units = Annotated[
     list[str] | None,
     option(
@@ -260,35 +259,6 @@ class Asked:
             )
         return found
 
-    def question(
-        self,
-        waiting: "Waiting",
-        *,
-        stream: bool | None,
-        groups: str | None = None,
-        public_label: bool = False,
-        public_preprocessing: list[str] | None = None,
-    ) -> "CommandQuestion":
-        """Return the question with all that the command knows of it."""
-        from seepage.cli.input import CommandQuestion
-
-        return CommandQuestion.of(
-            waiting,
-            self.model_file,
-            self.files,
-            self.target,
-            formula=self.formula,
-            family=self.family,
-            private=self.private,
-            trust=self.trust,
-            public_label=public_label,
-            public_preprocessing=public_preprocessing,
-            ids=self.ids,
-            groups=groups,
-            weight=self.sample_weight,
-            stream=stream,
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Asked):
@@ -297,15 +267,16 @@ class Measured(Asked):
     public_label: PublicLabel = False
     public_preprocessing: PublicPreprocessing = None
 
-    def measured(self, waiting: "Waiting", *, stream: bool | None, groups: str | None = None) -> "CommandQuestion":
-        """Return the question of what is measured."""
-        return self.question(
-            waiting,
-            stream=stream,
-            groups=groups,
-            public_label=self.public_label,
-            public_preprocessing=self.public_preprocessing,
-        )
+    def question(
+        self, waiting: "Waiting", *, stream: bool | None, groups: str | None = None, file: "PolicyFile | None" = None
+    ) -> "CommandQuestion":
+        """Return the question of what is measured; the names in a policy are checked before anything is read."""
+        from seepage.cli.input import CommandQuestion
+
+        question = CommandQuestion.of(waiting, self, stream=stream, groups=groups)
+        if file is not None:
+            question.check_names(file)
+        return question
 
 
 Options = TypeVar("Options")

@@ -1,7 +1,7 @@
 """`seepage publish`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seepage.release.sealing import Terms
 
 
+# Options that change no draw: two runs that differ in these alone are one request.
+_NO_REQUEST = ("model", "data", "policy", "out", "certificate", "key", "report", "edition", "again", "force", "quiet")
 _TABLES: "dict[str, Callable[[ResultTable], str]]" = {
     ".csv": lambda table: table.to_csv(),
     ".md": lambda table: table.to_markdown(),
@@ -165,8 +167,6 @@ def publish(asked: _Publish) -> None:
     The noise is drawn once by OpenDP's Gaussian mechanism. Without --noise it is the noise that keeps the policy and
     costs the model least. A policy that is missed publishes nothing (exit code 1). All files are written, or none.
     """
-    from dataclasses import replace
-
     from seepage._writing import NewFile, write_together
     from seepage.cli.commands._endings import LedgerRefusedError
     from seepage.cli.input import PolicyFile
@@ -197,21 +197,7 @@ def publish(asked: _Publish) -> None:
     journal = Journal.beside(
         asked.out,
         files=[asked.model_file, *asked.files, asked.policy],
-        words=[
-            asked.formula,
-            asked.family,
-            asked.target,
-            asked.ids,
-            None if asked.noise is None else str(asked.noise),
-            asked.table is not None,
-            asked.private,
-            asked.public_label,
-            asked.sample_weight,
-            asked.public_preprocessing,
-            asked.public_penalty,
-            asked.classes,
-            asked.categories,
-        ],
+        words=[getattr(asked, each.name) for each in fields(asked) if each.name not in _NO_REQUEST],
     )
     was_left = journal.was_left(again=asked.again)
     books = None
@@ -220,7 +206,7 @@ def publish(asked: _Publish) -> None:
     replaced = asked.out.exists()
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
-        question = asked.measured(waiting, stream=False)
+        question = asked.question(waiting, stream=False, file=file)
         fitted, rows = question.model, question.rows
         if question.table is not None:
             fitted = question.assembled.with_steps().model
@@ -331,37 +317,22 @@ def _least_noise(
 
 
 def _show(asked: _Publish, written: "Certificate", certificate: Path, debit: "Entry | None", price: str | None) -> None:
-    from rich.text import Text
+    """Print what was published, and where everything is."""
+    from seepage.cli.terminal import screen, show_people, show_sections
+    from seepage.pages import Section
 
-    from seepage.cli.terminal import screen, show_people, show_promises
-
-    console = screen()
-    console.print(
-        Text(
-            "Published: the model carries noise, and meets:" if asked.policy else "Published: the model carries noise."
-        )
-    )
-    show_promises(console, written)
-    show_people(console, asked.ids)
-    console.print()
-    console.print(Text.assemble("May leave the house   ", (str(asked.out), "bold")))
-    console.print(Text.assemble("                      ", (str(certificate), "bold")))
-    if asked.table is not None:
-        console.print(Text.assemble("                      ", (str(asked.table), "bold"), " (a table with intervals)"))
-    kept = (str(asked.key), "bold") if asked.key is not None else "nothing: the key was not kept (--key FILE keeps it)"
-    console.print(Text.assemble("Stays with you        ", kept))
-    if asked.report is not None:
-        whose = "May leave the house   " if asked.edition is options.Edition.publishable else "                      "
-        console.print(Text.assemble(whose, (str(asked.report), "bold"), f" ({asked.edition.value} report)"))
+    console, is_public = screen(), asked.edition is options.Edition.publishable
+    report = [] if asked.report is None else [f"{asked.report} ({asked.edition.value} report)"]
+    table = [] if asked.table is None else [f"{asked.table} (a table with intervals)"]
+    leaves = [str(asked.out), str(certificate), *table, *(report if is_public else [])]
+    stays = ["nothing: the key was not kept (--key FILE keeps it)" if asked.key is None else str(asked.key)]
+    terms = [("To publish", ", ".join(leaves)), ("Stays with you", ", ".join([*stays, *([] if is_public else report)]))]
     if debit is not None:
         people = int(str(debit.body["people"]))
-        console.print(
-            Text(
-                f"Posted to the ledger  {asked.ledger}: entry {debit.number}, {debit.body['title']}, "
-                f"{people:,} {'person' if people == 1 else 'people'}"
-            )
-        )
-    console.print()
-    if price is not None:
-        console.print(Text(f"{price} That is about these rows, and stays with you."))
-    console.print(Text("The exact model and the rows stay where they are; never publish both models."))
+        counted = f"{people:,} {'person' if people == 1 else 'people'}"
+        terms.append(("Ledger", f"{asked.ledger}: entry {debit.number}, {debit.body['title']}, {counted}"))
+    said = [] if price is None else [f"{price} That is about these rows, and stays with you."]
+    said.append("The exact model and the rows stay where they are; never publish both models.")
+    published = Section("Published: the model carries noise", tuple(said), terms=tuple(terms))
+    show_sections(console, written.document().sections[0], published)
+    show_people(console, asked.ids)

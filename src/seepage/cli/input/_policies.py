@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage._amounts import up_to_grid
 from seepage._python import tomllib
 from seepage._toml import from_toml
-from seepage.cli.terminal import Amount, Judged, VerdictPanel, did_you_mean
+from seepage.cli.terminal import did_you_mean
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
-    from seepage.leakage import Leakage
     from seepage.meaning import Target
     from seepage.release import Decision, Policy
 
@@ -69,7 +67,9 @@ class PolicyFile:
             raise InputError(f"There is no policy file {path}. A policy looks like this:\n\n{EXAMPLE}") from None
         except OSError as reason:
             raise InputError(f"The policy {path} cannot be read: {reason.strerror}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        except UnicodeDecodeError:
+            raise InputError(f"The policy {path} is not saved as UTF-8. Save it as UTF-8 in your editor.") from None
+        except tomllib.TOMLDecodeError as reason:
             raise InputError(
                 f"The policy {path} is not TOML: {reason}. A policy looks like this:\n\n{EXAMPLE}"
             ) from None
@@ -95,21 +95,7 @@ class PolicyFile:
             raise InputError(f"The policy {path} sets no target. A policy looks like this:\n\n{EXAMPLE}")
         return cls(path, policy, text, decision, appetite)
 
-    def judge(self, leak: "Leakage", noise: Amount, model: Path) -> VerdictPanel:
-        """Hold a release against the policy.
-
-        A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded
-        up on a fixed grid here, and only those of missed targets are told.
-        """
-        missed = self.policy.violations(leak)
-        factors = {target: up_to_grid(factor) for target, factor in missed.items()}
-        judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
-        enough = noise.at(up_to_grid(noise.number * max(missed.values()))) if missed else noise
-        public = tuple(one.sentence() for one in leak.information.assumptions if one.kind == "preprocessing")
-        people, left = leak.information.count, self.policy.attributes_without_target(leak)
-        return VerdictPanel(tuple(judged), noise, enough, model, self.path, people, left, public)
-
-    def _line_of(self, target: "Target") -> int:
+    def line_of(self, target: "Target") -> int:
         """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""
         wanted = ("", "eta") if target.attribute is None else (target.kind, target.attribute)
         table = ""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from seepage.errors import InputError, MinimizerError, SeepageError, Unsupported
 from seepage.leakage import Leakage
 
 if TYPE_CHECKING:
+    from seepage.cli.input._policies import PolicyFile
     from seepage.linear import ModelTable
     from seepage.linear.written import AssembledTable
 
@@ -56,38 +57,44 @@ class CommandQuestion:
     """The model, if it is written as a table."""
 
     @classmethod
-    def of(
-        cls,
-        waiting: Waiting,
-        model: Path | None,
-        data: Sequence[str],
-        target: Sequence[str] | None,
-        *,
-        formula: str | None = None,
-        family: str | None = None,
-        private: str | None,
-        trust: Sequence[str] | None,
-        public_label: bool = False,
-        ids: str | None = None,
-        groups: str | None = None,
-        weight: str | None = None,
-        stream: bool | None = None,
-        public_preprocessing: Sequence[str] | None = None,
-    ) -> "CommandQuestion":
+    def of(cls, waiting: Waiting, asked: Any, *, stream: bool | None, groups: str | None = None) -> "CommandQuestion":
         """Take the options apart that hold several names."""
-        labels, columns = separate(target or ()), listed(private)
-        table = _table(model, labels, weight, formula, family)
+        labels, columns = separate(asked.target or ()), listed(asked.private)
+        weight, table = asked.sample_weight, _table(asked, labels)
         if table is not None:
             labels, weight = table.outcome, table.weights
         elif not labels:
-            assert model is not None
-            check_model(model)
+            check_model(asked.model)
             raise InputError("Which column does the model predict? Name it with --target COLUMN.")
-        if public_label and columns is not None and set(columns) & set(labels):
+        if asked.public_label and columns is not None and set(columns) & set(labels):
             raise InputError(f"{labels[0]!r} cannot be private and known (--public-label) at the same time.")
-        trusted, public = tuple(trust or ()), tuple(public_preprocessing or ())
-        roles = (public_label, ids, groups, weight)
-        return cls(model, tuple(data), labels, waiting, columns, *roles, trusted, stream, public, table)
+        return cls(
+            model_file=asked.model_file,
+            data=tuple(asked.files),
+            target=labels,
+            waiting=waiting,
+            private=columns,
+            public_label=asked.public_label,
+            ids=asked.ids,
+            groups=groups,
+            weight=weight,
+            trust=tuple(asked.trust or ()),
+            stream=stream,
+            public_preprocessing=tuple(asked.public_preprocessing or ()),
+            table=table,
+        )
+
+    def check_names(self, file: "PolicyFile") -> None:
+        """Refuse a policy about columns that are not private, before anything is measured."""
+        if self.table is not None:
+            return
+        known = [name for name in (*self.features, *self.target) if self.private is None or name in self.private]
+        for name in (*file.policy.error_floor, *file.policy.success_rate):
+            if name not in known and name not in self.target:
+                raise InputError(
+                    f"The policy {file.path} names {shortened(name)!r}, which is no private column of this model. "
+                    f"{did_you_mean(name, known)}There are: {listing(known)}."
+                )
 
     @cached_property
     def source(self) -> GivenSource:
@@ -130,7 +137,7 @@ class CommandQuestion:
         known = self.source.names
         if names is None:
             roles = {*self.target, self.ids, self.groups, self.weight}
-            return [name for name in known if name not in roles]
+            return self._counted([name for name in known if name not in roles])
         for name in names:
             if name not in known:
                 raise InputError(
@@ -138,6 +145,19 @@ class CommandQuestion:
                     f"{did_you_mean(name, known)}Its columns are: {listing(known)}."
                 )
         return names
+
+    def _counted(self, names: list[str]) -> list[str]:
+        """Return the columns of a model that knows no names, if they are as many as it takes."""
+        from seepage.linear.columns import split
+
+        steps, estimator = split(self.model)
+        count = getattr(estimator, "n_features_in_", None)
+        if steps is not None or count in (None, len(names)):
+            return names
+        raise InputError(
+            f"The model takes {count} columns; {self.source.name} has {len(names)} that could be: {listing(names)}. "
+            "Name the column that says who each row is (--ids), and leave out of the file what is no feature."
+        )
 
     @cached_property
     def attributes(self) -> list[str] | None:
@@ -169,6 +189,9 @@ class CommandQuestion:
     def _in_memory(self, table: pa.Table) -> AskedInMemory:
         from seepage.linear.columns import knows_none, split
 
+        steps, estimator = split(self.model)
+        if steps is None and hasattr(estimator, "n_features_in_"):
+            self._check_numbers(table)
         frame = as_frame(table)
         if frame is not table:
             frame = _with_missing(frame, table, None if knows_none(split(self.model)[0]) else np.nan)
@@ -177,6 +200,17 @@ class CommandQuestion:
         X = frame[self.features] if frame is not table else table.select(self.features)
         extra = [None if name is None else _labels(table, name) for name in (self.ids, self.groups, self.weight)]
         return AskedInMemory(X, y, *extra)
+
+    def _check_numbers(self, table: pa.Table) -> None:
+        """Refuse text in the columns of a model that encodes none, by its column and row."""
+        for name in self.features:
+            if _is_text(table.schema.field(name).type):
+                cells = table.column(name).to_pylist()
+                row = next((i for i, cell in enumerate(cells) if not _is_number(cell)), 0)
+                raise InputError(
+                    f"The column {shortened(name)!r} of {self.source.name} holds {cells[row]!r} in row {row}, which is "
+                    "no number, and the model has no step that encodes text: correct it, or leave the row out."
+                )
 
     def measured(
         self,
@@ -277,26 +311,24 @@ class CommandQuestion:
                     )
 
 
-def _table(
-    model: Path | None, labels: tuple[str, ...], weight: str | None, formula: str | None, family: str | None
-) -> "ModelTable | None":
+def _table(asked: Any, labels: tuple[str, ...]) -> "ModelTable | None":
     """Return a model that is no estimator: a formula or a table; None if it is one."""
     from seepage.linear import ModelTable
 
-    if formula is not None:
+    model, family, weights = asked.model, asked.family, asked.sample_weight
+    if asked.formula is not None:
         if family is None:
             raise InputError("Of which family is the formula? Name it with --family binomial (or gaussian, poisson).")
         if labels:
-            raise InputError(f"The formula {formula!r} names its outcome itself: leave --target out.")
-        return ModelTable(formula=formula, family=family, weights=weight)
-    assert model is not None
+            raise InputError(f"The formula {asked.formula!r} names its outcome itself: leave --target out.")
+        return ModelTable(formula=asked.formula, family=family, weights=weights)
     if not is_table(model):
         if model.suffix.lower() == ".csv":
             check_model(model)
         if family is not None:
             raise InputError(f"{model} knows its family itself: leave --family out.")
         return None
-    for option, given in {"--target": labels, "--sample-weight": weight, "--family": family}.items():
+    for option, given in {"--target": labels, "--sample-weight": weights, "--family": family}.items():
         if given:
             raise InputError(f"{model} names its outcome, weights and family itself: leave {option} out.")
     return ModelTable.read(model)
@@ -329,6 +361,13 @@ def _with_missing(frame: Frame, table: pa.Table, missing: float | None) -> Frame
 
 def _is_text(kind: pa.DataType) -> bool:
     return str(kind) in ("string", "large_string", "string_view")
+
+
+def _is_number(cell: str | None) -> bool:
+    try:
+        return cell is None or float(cell) == float(cell)
+    except ValueError:
+        return False
 
 
 def _labels(table: pa.Table, name: str) -> Column:

@@ -1,9 +1,8 @@
-"""Documents that were written earlier: which they are, and how they look on a screen."""
+"""Documents on a screen: reports, verdicts and certificates, just made or written earlier."""
 
 import json
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -11,10 +10,7 @@ from rich.text import Text
 from seepage._writing import write_file
 from seepage.cli.terminal._console import screen
 from seepage.errors import InputError
-from seepage.pages import SCHEMA, Document, html, lines
-
-if TYPE_CHECKING:
-    from seepage.release import Certificate
+from seepage.pages import SCHEMA, Document, Section, html, lines, section_lines
 
 _CERTIFICATE = "urn:seepage:certificate:"
 _STYLES = {"title": "bold", "head": "bold", "met": "green", "open": "yellow", "missed": "red"}
@@ -34,15 +30,22 @@ def show_document(path: Path, page: Path | None = None) -> None:
             f"{path} is JSON, but neither a report (seepage measure --json) nor a certificate (seepage publish)."
         )
     if page is None:
-        show(screen(), document)
+        show(screen(), lines(document))
     else:
         write_file(page, html(document), private=document.edition == "internal")
 
 
-def show(console: Console, document: Document) -> None:
-    """Print a document."""
-    for style, line in lines(document):
+def show(console: Console, styled: Iterable[tuple[str, str]]) -> None:
+    """Print the lines of a document, or of a section."""
+    for style, line in styled:
         console.print(Text(line, style=_STYLES.get(style, "")), soft_wrap=True)
+
+
+def show_sections(console: Console, *sections: Section) -> None:
+    """Print sections, with an empty line after each but the last."""
+    for place, section in enumerate(sections, 1):
+        show(console, section_lines(section))
+        show(console, [("", "")] if place < len(sections) else [])
 
 
 def is_certificate(path: Path) -> bool:
@@ -51,6 +54,13 @@ def is_certificate(path: Path) -> bool:
         return str(_read(path).get("schema", "")).startswith(_CERTIFICATE)
     except InputError:
         return False
+
+
+def show_people(console: Console, ids: str | None) -> None:
+    """Say that each row was counted as a person, where nobody said whose they are: that is never guessed."""
+    if ids is None:
+        words = "Each row is counted as one person; --ids names the column that says otherwise."
+        console.print(Text(words, style="dim"))
 
 
 def show_written(console: Console, path: Path, edition: str) -> None:
@@ -72,11 +82,3 @@ def _read(path: Path) -> dict[str, object]:
         way_out = " Open it with a browser." if path.suffix == ".html" else ""
         raise InputError(f"{path} is not JSON.{way_out} Reports are written by: seepage measure --json FILE") from None
     return found if isinstance(found, dict) else {}
-
-
-def show_promises(console: Console, certificate: "Certificate") -> None:
-    """Print the first section of a certificate: its targets, their meaning, and who decided."""
-    document = certificate.document()
-    for style, line in lines(replace(document, title="", about="", sections=document.sections[:1])):
-        if line:
-            console.print(Text(line, style=_STYLES.get(style, "")), soft_wrap=True)

@@ -1,8 +1,9 @@
-"""A progress bar with the time left, for whatever takes more than two seconds."""
+"""Progress: a bar with the time left on a terminal, a line every ten seconds elsewhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread
+from time import monotonic
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
@@ -12,11 +13,12 @@ from rich.text import Text
 from seepage._amounts import clock
 from seepage.cli.terminal._console import aside, printable
 
-_SECONDS = 2.0
+# A bar appears after two seconds; a line is printed every ten.
+_SECONDS, _LINES = 2.0, 10.0
 
 
 class _Times(ProgressColumn):
-    """How long it took so far, and how long it will take."""
+    """The time that has passed, and the time that is left."""
 
     def render(self, task: Task) -> Text:
         passed = Text(f"{clock(task.elapsed or 0.0)} passed", style="dim")
@@ -26,7 +28,7 @@ class _Times(ProgressColumn):
 
 
 class Waiting:
-    """Shows what a command is doing once it has done so for two seconds, if anybody is watching.
+    """Shows what a command is doing once it has done so for a while.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class Waiting:
 
     def __init__(self, *, quiet: bool, console: Console | None = None) -> None:
         self._console = console or aside()
-        self._quiet = quiet or not self._console.is_terminal
+        self._quiet = quiet
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", max_width=40)),
@@ -59,28 +61,34 @@ class Waiting:
             if self._quiet:
                 yield self
                 return
-            timer = Timer(_SECONDS, self._bars.start)
-            timer.daemon = True
-            timer.start()
+            ended = Event()
+            told = Thread(target=self._bar if self._console.is_terminal else self._lines, args=(ended,), daemon=True)
+            told.start()
             try:
                 yield self
             finally:
-                timer.cancel()
-                timer.join()
-                if self._bars.live.is_started:
-                    self._bars.stop()
+                ended.set()
+                told.join()
+
+    def _bar(self, ended: Event) -> None:
+        if not ended.wait(_SECONDS):
+            with self._bars:
+                ended.wait()
+
+    def _lines(self, ended: Event) -> None:
+        start = monotonic()
+        while not ended.wait(_LINES):
+            doing = self._bars.tasks[-1].description if self._bars.tasks else "working"
+            self._console.print(Text(f"{doing}: {clock(monotonic() - start)} passed"))
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
         """Show something whose end cannot be foreseen."""
-        task = self._bars.add_task(printable(what), total=None)
-        try:
+        with self.passing(what, None):
             yield
-        finally:
-            self._bars.remove_task(task)
 
     @contextmanager
-    def passing(self, what: str, units: int) -> Iterator[Callable[[int], None]]:
+    def passing(self, what: str, units: int | None) -> Iterator[Callable[[int], None]]:
         """Show a pass over the rows."""
         task = self._bars.add_task(printable(what), total=units)
         try:
