@@ -45,7 +45,7 @@ def test_names_are_described_where_they_belong():
     shown = {"Aggregate", "Cox", "Equations", "GLM", "KaplanMeier", "ModelTable"}
     assert _described("seepage.models", found["seepage.models.rst"]) == shown
     assert {"Job", "fit"} <= _described("seepage.engines", found["seepage.engines.rst"])
-    assert "Affine" in (linear := _described("seepage.linear", found["seepage.linear.rst"]))
+    assert "Features" in (linear := _described("seepage.linear", found["seepage.linear.rst"]))
     assert not linear & {"GLM", "fit", "measure"}
 
 

@@ -55,12 +55,12 @@ NAMES = {"Gaussian": "gaussian", "Binomial": "binomial", "Poisson": "poisson", "
 NAMES |= {"InverseGaussian": "inverse gaussian", "NegativeBinomial": "negative binomial"}
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
 @pytest.mark.parametrize("name", SHIFTED)
 # Links that may leave what a family can be.
 @pytest.mark.filterwarnings("ignore::statsmodels.tools.sm_exceptions.DomainWarning")
-def test_an_offset_is_counted_in_every_family_and_link(name, weights):
+def test_an_offset_is_counted_in_every_family_and_link(name):
     family, link, label = SHIFTED[name]
+    weights = WEIGHTS if list(SHIFTED).index(name) % 2 else None
     # Margins of an inverse or a root must stay on their side of zero.
     offset = 0.1 * LENGTH if link == "power" else OFFSET
     results = sm.GLM(TABLE[label], PLAIN, family=family, offset=offset, var_weights=weights).fit(tol=1e-12)
@@ -510,7 +510,7 @@ def test_a_penalty_that_cannot_be_told_is_not_guessed():
         seepage.measure(again, noise_scale=NOISE)
     left = model.fit_regularized(alpha=0.02, L1_wt=0.5, **EXACTLY | {"zero_tol": 0.3})
     assert (np.asarray(left.params) == 0).any()
-    with pytest.raises(seepage.errors.UnsupportedError, match="came to zero on the way"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="cannot be told from their"):
         seepage.measure(left, noise_scale=NOISE)
     centered = MANY[list("abcde")] - MANY[list("abcde")].mean()
     level = sm.OLS(MANY["cost"] - MANY["cost"].mean(), sm.add_constant(centered)).fit_regularized(alpha=0.1, L1_wt=0.0)

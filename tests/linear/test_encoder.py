@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 import seepage
-from seepage.linear import Affine, through
+from seepage.linear import Features, through
 from seepage.linear.rows import batch_rows
 
 SHAPE, NOISE = (1, 5, 5), 0.3
@@ -36,7 +36,7 @@ class Encoder(TransformerMixin, BaseEstimator):
 
 
 @through.register
-def _(step: Encoder, incoming: Affine, path: str) -> Affine:
+def _(step: Encoder, incoming: Features, path: str) -> Features:
     return incoming.bent(step.transform, path, step.slopes)
 
 

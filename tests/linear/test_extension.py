@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage.linear import Affine, Claim, Logistic, Loss, Objective, reader, through
+from seepage.linear import Claim, Features, Logistic, Loss, Objective, reader, through
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 3))
@@ -221,7 +221,7 @@ class Deviations(TransformerMixin, BaseEstimator):
 
 
 @through.register
-def _(step: Deviations, incoming: Affine, path: str) -> Affine:
+def _(step: Deviations, incoming: Features, path: str) -> Features:
     return incoming.scaled(1 / step.scale_).claimed(Claim(path, scales=True))
 
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
 )
 
 import seepage
-from seepage.linear.columns import Affine, through
+from seepage.linear.columns import Features, through
 
 random = np.random.default_rng(5)
 NUMBERS = random.normal(size=(50, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -2]
@@ -72,7 +72,7 @@ def _dense(features):
 )
 def test_a_numeric_step_is_its_affine_map(step):
     pipeline = Pipeline([("step", step)]).fit(NUMBERS, NUMBERS[:, 0])
-    affine = through(pipeline, Affine.raw(4), "")
+    affine = through(pipeline, Features.raw(4), "")
     coordinates = NUMBERS[:, [c.column for c in affine.coordinates]]
     expected = _dense(pipeline.transform(NUMBERS))
     np.testing.assert_allclose(coordinates @ affine.matrix.toarray().T + affine.offset, expected, atol=1e-12)
@@ -100,7 +100,7 @@ def test_an_encoded_column_is_one_attribute_of_indicators(encoder, columns):
             ]
         )
     ).fit(MIXED)
-    affine = through(pipeline, Affine.raw(5), "")
+    affine = through(pipeline, Features.raw(5), "")
     hot = _dense(pipeline.transform(MIXED))[:, 2:]
     values = {0: MIXED["age"].to_numpy(), 2: MIXED["dose"].to_numpy()}
     by_column = [c for c in affine.coordinates if c.level is not None]

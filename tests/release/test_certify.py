@@ -25,7 +25,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
-from seepage.linear.columns import Affine, walk
+from seepage.linear.columns import Features, walk
 from seepage.release._certificate import SCHEMA_FILE
 from seepage.release._certify import FileState
 from seepage.release._seal import hash_of_parameters
@@ -257,13 +257,13 @@ def test_nested_steps_are_named_by_the_way_to_each():
     union = FeatureUnion([("as it is", "passthrough"), ("scaled", StandardScaler())])
     columns = make_column_transformer((inner, ["age", "bmi"]), ("drop", ["sex"]), remainder="passthrough")
     model = Pipeline([("columns", columns), ("none", "passthrough"), ("both", union), ("ridge", Ridge())]).fit(X, Y)
-    steps = walk(model[:-1], Affine.raw(10), lambda: X)
+    steps = walk(model[:-1], Features.raw(10), lambda: X)
     assert [step.called for step in steps] == [
         "columns.pipeline.simpleimputer (SimpleImputer)",
         "columns.pipeline.standardscaler (StandardScaler)",
         "both.scaled (StandardScaler)",
     ]
-    assert list(walk(None, Affine.raw(10), lambda: X)) == []
+    assert list(walk(None, Features.raw(10), lambda: X)) == []
 
 
 # All files, or none.

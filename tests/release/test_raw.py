@@ -72,7 +72,7 @@ STEPS = {
     ),
     "two encoders of one column": make_column_transformer(
         (GATHERED, ["rare"]),
-        (OneHotEncoder(max_categories=2, handle_unknown="ignore"), ["rare"]),
+        (clone(GATHERED).set_params(drop="first"), ["rare"]),
         ("passthrough", ["bp"]),
     ),
     "levels of numbers, and the number": make_column_transformer(

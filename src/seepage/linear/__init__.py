@@ -2,8 +2,8 @@
 
 from seepage.linear._fit import fit as fit
 from seepage.linear._measure import measure as measure
-from seepage.linear.columns import Affine as Affine
 from seepage.linear.columns import Claim as Claim
+from seepage.linear.columns import Features as Features
 from seepage.linear.columns import through as through
 from seepage.linear.objective import GLM as GLM
 from seepage.linear.objective import Likelihood as Likelihood

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from seepage._tables import Data, Listed, Model
 from seepage.errors import InputError
 from seepage.execution import Job
-from seepage.linear.columns import features_of, fitted_columns, split
+from seepage.linear.columns import features_behind, fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, refuse_in_memory
 from seepage.linear.given import filtered
 from seepage.linear.information import Fit, OnEngine, Source, SourceInMemory
@@ -117,7 +117,7 @@ def _blank(preprocess: Model, estimator: Model, source: Source[RowData], named: 
     """Return a copy of an estimator that is fitted in form, with all parameters zero."""
     blank = clone(estimator)
     names, outputs = source.header.names, source.outputs()
-    features = features_of(preprocess, names)
+    features = features_behind(preprocess, names).count
     if is_classifier(estimator):
         classes = source.classes()
         if len(classes) < 2:

@@ -264,7 +264,7 @@ class _Scores:
     def of(
         cls, fitted: Model, fit: Fit[InMemory], leak: Leakage, X_test: Data, y_test: Listed, scoring: Scoring
     ) -> "_Scores":
-        estimator = bare_copy(last_step(fitted), fit.affine.features)
+        estimator = bare_copy(last_step(fitted), fit.affine.count)
         table = Table.of(X_test, fit.table.names if Table.of(X_test).is_frame else None)
         if len(table.names) != len(fit.table.names):
             raise InputError(f"X_test has {len(table.names)} columns; X has {len(fit.table.names)}.")

@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
 from seepage._choices import Choice
 from seepage._tables import Model, Table, is_missing, missing_in
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.columns import Affine, Recoded, Step, is_called, walk, what_was_learned
+from seepage.linear.columns import Features, Recoded, Step, is_called, walk, what_was_learned
 from seepage.release._names import same_names, written
 
 
@@ -188,7 +188,7 @@ class Rules:
 
     def read(self, preprocess: Model) -> tuple[PublishedSteps, list[Unstated]]:
         """Return what the steps have stored, and what of it is neither given, nor public, nor part of the fit."""
-        steps = list(walk(preprocess, Affine.raw(len(self.table.names)), lambda: self.table.native))
+        steps = list(walk(preprocess, Features.raw(len(self.table.names)), lambda: self.table.native))
         found = PublishedSteps()
         unstated: list[Unstated] = []
         for step in steps:

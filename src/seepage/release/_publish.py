@@ -653,9 +653,9 @@ def _preprocessing(fit: Fitted, measured: frozenset[str] | None, terms: Terms) -
             "columns before, with a OneHotEncoder for categories in a Pipeline before seepage.models.Cox or "
             "CoxPHSurvivalAnalysis, and publish that."
         )
-    if fit.affine.bends:
+    if fit.affine.curves:
         raise UnsupportedError(
-            f"The step {fit.affine.bends[0].path!r} makes powers, products or curves of columns. Such a model is "
+            f"The step {fit.affine.curves[0].path!r} makes powers, products or curves of columns. Such a model is "
             "measured, and not published: make these columns before, fit the model on them, and publish that."
         )
     private = frozenset(fit.private_columns(terms.attributes))

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from seepage._noise import GaussianNoise
 from seepage._tables import Data, Model, Table, default_library, frame
 from seepage.errors import UnsupportedError
-from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split, walk
+from seepage.linear.columns import Features, features_of, fitted_columns, search_of, split, walk
 from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
 from seepage.release._preprocessing import Levels, PublishedSteps
@@ -68,11 +68,11 @@ class RawModel:
         preprocess, estimator = split(model)
         if search_of(model) is not None:
             estimator = without_penalty(estimator)
-        affine = affine_of(preprocess, estimator, table.names)
+        affine = features_of(preprocess, estimator, table.names)
         blocks = _blocks(affine, preprocessing)
         matrix = _matrix(affine, preprocessing.levels, blocks)
         if preprocessing.fitted:
-            other = affine_of(_with_other_constants(preprocess, table, preprocessing), estimator, table.names)
+            other = features_of(_with_other_constants(preprocess, table, preprocessing), estimator, table.names)
             _check_noise(preprocessing, estimator, matrix, _matrix(other, preprocessing.levels, blocks))
         is_named = fitted_columns(preprocess, estimator) is not None
         library = (table.library or default_library()) if is_named else None
@@ -159,7 +159,7 @@ class RawModel:
             return step.fit(nobody)
 
 
-def _blocks(affine: Affine, preprocessing: PublishedSteps) -> tuple[Block, ...]:
+def _blocks(affine: Features, preprocessing: PublishedSteps) -> tuple[Block, ...]:
     """Return the raw columns that reach the model, those together that are taken in the same way."""
     found: dict[tuple[bool, str, str], list[int]] = {}
     for column, is_level in sorted({(c.column, c.level is not None) for c in affine.coordinates}):
@@ -188,7 +188,7 @@ def _on_grid(value: float, least: float, digits: int) -> float:
     return round(float(value), places)
 
 
-def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block]) -> sparse.csr_array:
+def _matrix(affine: Features, levels: Mapping[int, Levels], blocks: Sequence[Block]) -> sparse.csr_array:
     """Return A: for each coefficient of the published model, and for its intercept, its row."""
     place: dict[tuple[int, tuple[object, ...]], int] = {}
     for i, (column, level) in enumerate(affine.coordinates):
@@ -215,7 +215,7 @@ def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block
 def _with_other_constants(preprocess: Model, table: Table, preprocessing: PublishedSteps) -> Model:
     """Return a copy of the steps in which those that were fitted on the rows have drawn other constants."""
     copy, generator = deepcopy(preprocess), np.random.default_rng(0)
-    for at in walk(copy, Affine.raw(len(table.names)), lambda: table.native):
+    for at in walk(copy, Features.raw(len(table.names)), lambda: table.native):
         if isinstance(at.step, StandardScaler) and at.called in preprocessing.fitted:
             for name in ("mean_", "scale_"):
                 own = getattr(at.step, name)

@@ -1,31 +1,30 @@
-"""Features from the raw columns: a map that is affine, or smooth with derivatives that are checked."""
+"""Features of the raw columns: affine maps, and smooth functions with derivatives that are checked."""
 
-from seepage.linear.columns._affine import Affine as Affine
 from seepage.linear.columns._check import Missing as Missing
 from seepage.linear.columns._check import bent_values as bent_values
 from seepage.linear.columns._check import check_map as check_map
 from seepage.linear.columns._check import is_single as is_single
 from seepage.linear.columns._check import missing_cells as missing_cells
-from seepage.linear.columns._chosen import chosen as chosen
-from seepage.linear.columns._chosen import search_of as search_of
-from seepage.linear.columns._claims import Claim as Claim
-from seepage.linear.columns._curves import Curves as Curves
+from seepage.linear.columns._features import Claim as Claim
+from seepage.linear.columns._features import Curves as Curves
+from seepage.linear.columns._features import Features as Features
 from seepage.linear.columns._formula import Formula as Formula
 from seepage.linear.columns._formula import FormulaTerm as FormulaTerm
-from seepage.linear.columns._model import affine_of as affine_of
+from seepage.linear.columns._model import chosen as chosen
 from seepage.linear.columns._model import feature_names as feature_names
+from seepage.linear.columns._model import features_behind as features_behind
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
+from seepage.linear.columns._model import search_of as search_of
 from seepage.linear.columns._model import split as split
-from seepage.linear.columns._recoded import Recoded as Recoded
 from seepage.linear.columns._statsmodels import columns_of as columns_of
 from seepage.linear.columns._statsmodels import frame_of as frame_of
-from seepage.linear.columns._steps import is_called as is_called
-from seepage.linear.columns._steps import learns as learns
-from seepage.linear.columns._steps import positions as positions
+from seepage.linear.columns._steps import Recoded as Recoded
 from seepage.linear.columns._steps import through as through
 from seepage.linear.columns._walk import Step as Step
+from seepage.linear.columns._walk import is_called as is_called
 from seepage.linear.columns._walk import knows_none as knows_none
+from seepage.linear.columns._walk import learns as learns
 from seepage.linear.columns._walk import single_steps as single_steps
 from seepage.linear.columns._walk import walk as walk
 from seepage.linear.columns._walk import what_was_learned as what_was_learned

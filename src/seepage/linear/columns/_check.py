@@ -1,4 +1,4 @@
-"""Whether the map of some steps is what the steps do.
+"""Comparison of features with what the steps before the model made of the same rows.
 
 A class says how its steps are read; an object of it may do something else (a method that was overridden, a cell that
 was filled in, a value that was cut off). So the map is compared with what `transform` returned, for every row.
@@ -7,7 +7,6 @@ was filled in, a value that was cut off). So the map is compared with what `tran
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -16,12 +15,11 @@ from sklearn.pipeline import Pipeline
 
 from seepage._tables import Table, missing_in
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.columns._affine import Affine, Bend, Coordinate
-from seepage.linear.columns._curves import Forward
+from seepage.linear.columns._features import Coordinate, Curve, Features
 from seepage.linear.columns._steps import through
 
 Array = NDArray[np.float64]
-Features: TypeAlias = Array | sparse.csr_array
+Numbers: TypeAlias = Array | sparse.csr_array
 # Terms that cancel to so little, in units of their rounding, leave nothing.
 _NO_DIGITS = 1e-2
 Missing = Mapping[int, NDArray[np.bool_]]
@@ -32,33 +30,33 @@ _DOUBLE = 1e-9
 _SINGLE = 1e-4
 
 
-def missing_cells(affine: Affine, table: Table) -> Missing:
+def missing_cells(features: Features, table: Table) -> Missing:
     """Return who has no value in which of the columns that reach the model."""
     native = table.native
-    if not table.is_frame and native.dtype.kind != "O" and not affine.markers:
+    if not table.is_frame and native.dtype.kind != "O" and not features.markers:
         values = native.data if sparse.issparse(native) else native
         if values.dtype.kind != "f" or not np.isnan(values.sum()):
             return {}
     found = {}
-    for column in sorted({coordinate.column for coordinate in affine.coordinates}):
-        mask = missing_in(table.column_at(column), affine.markers.get(column, ()))
+    for column in sorted({coordinate.column for coordinate in features.coordinates}):
+        mask = missing_in(table.column_at(column), features.markers.get(column, ()))
         if mask.any():
             found[column] = mask
     return found
 
 
 def check_map(
-    affine: Affine, table: Table, features: Features, missing: Missing, preprocess: TransformerMixin, start: int
+    features: Features, table: Table, made: Numbers, missing: Missing, preprocess: TransformerMixin, start: int
 ) -> None:
     """Refuse features that are not the map of the rows they were made of.
 
     Parameters
     ----------
-    affine : Affine
+    features : Features
         The map.
     table : Table
         Raw rows.
-    features : array or sparse array
+    made : array or sparse array
         What preprocessing made of them.
     missing : mapping
         Their missing cells: what is made of those is not compared.
@@ -67,9 +65,9 @@ def check_map(
     start : int
         What to call the first row.
     """
-    if affine.bends:
-        _check_bends(affine, table, missing, start)
-    wrong = _difference(affine, table, features, missing)
+    if features.curves:
+        _check_curves(features, table, missing, start)
+    wrong = _difference(features, table, made, missing)
     if wrong is None:
         return
     row, feature, given, expected = wrong
@@ -82,87 +80,70 @@ def check_map(
     )
 
 
-def bent_values(affine: Affine, table: Table) -> Array:
-    """Return the coordinates that reach a step which is not affine, shape (n, coordinates)."""
-    coordinates = affine.bent_coordinates
-    numbers, levels = _values(coordinates, table, {})
-    found = np.empty((len(table), len(coordinates)))
-    is_level = np.array([coordinate.level is not None for coordinate in coordinates], dtype=bool)
-    found[:, ~is_level] = numbers if isinstance(numbers, np.ndarray) else numbers.toarray()
-    found[:, is_level] = levels.toarray()
-    return found
+def bent_values(features: Features, table: Table) -> Array:
+    """Return the coordinates that reach a smooth step, shape (n, coordinates)."""
+    return _dense(_values(features.curved.coordinates, table, {}))
 
 
-def _check_bends(affine: Affine, table: Table, missing: Missing, start: int) -> None:
+def _check_curves(features: Features, table: Table, missing: Missing, start: int) -> None:
     """Refuse rows at which a step has no derivative."""
-    entered = {coordinate.column for coordinate in affine.bent_coordinates}
+    coordinates = features.curved.coordinates
+    entered = {coordinate.column for coordinate in coordinates}
     for column, rows in missing.items():
         if column in entered:
             raise InputError(
                 f"X has a missing value in column {table.names[column]!r} (row {start + int(np.argmax(rows))}), which "
                 "reaches a step that is not affine. Fill or drop it before fitting and measuring."
             )
-    forward, values = Forward(affine, affine.bent_coordinates), bent_values(affine, table)
-    for bend in _every(affine):
-        inputs = forward.inputs(bend, values)
-        lost = bend.curve.lost(inputs, bend.path)
+    values = bent_values(features, table)
+    for curve in _every(features):
+        inputs = curve.incoming.values(values, coordinates)
+        lost = curve.lost(inputs)
         if lost.any():
             row = int(np.argmax(lost))
             raise UnsupportedError(
-                f"The step {bend.path!r} has no derivative in row {start + row} ({int(lost.sum())} of "
+                f"The step {curve.path!r} has no derivative in row {start + row} ({int(lost.sum())} of "
                 f"{len(table)} rows), where it is given {', '.join(f'{value:g}' for value in inputs[row])}: a kink, an "
                 "infinite slope, or a flat piece of what is not flat elsewhere, which would look like safety. Move "
                 'such values away (log1p for log), or take SplineTransformer(degree=3, extrapolation="linear").'
             )
 
 
-def _every(affine: Affine) -> Iterator[Bend]:
-    """Yield all bends, those of what goes into others first."""
-    for bend in affine.bends:
-        yield from _every(bend.incoming)
-        yield bend
+def _every(features: Features) -> Iterator[Curve]:
+    """Yield all curves, those of what goes into others first."""
+    for curve in features.curves:
+        yield from _every(curve.incoming)
+        yield curve
 
 
 def _difference(
-    affine: Affine, table: Table, features: Features, missing: Missing
+    features: Features, table: Table, made: Numbers, missing: Missing
 ) -> tuple[int, int, float, float] | None:
     """Return where features differ from the map: row, feature, what is there, what should be."""
-    if _only_scales(affine, table, features):
-        matrix = affine.matrix
-        columns = np.array([affine.coordinates[i].column for i in matrix.indices], dtype=np.intp)
-        if _scaled_alike(table.native, columns, matrix.data, affine.offset, features, _DOUBLE):
+    values, matrix = _values(features.coordinates, table, missing), features.matrix
+    if sparse.issparse(made) and not features.offset.any() and not features.curves:
+        gap = abs(sparse.csr_array(made) - sparse.csr_array(values) @ matrix.T)
+        if not gap.nnz or gap.max() <= _DOUBLE * abs(made).max():
             return None
-    numbers, levels = _values(affine.coordinates, table, missing)
-    is_level = np.array([coordinate.level is not None for coordinate in affine.coordinates], dtype=bool)
-    to_numbers, to_levels = affine.matrix[:, ~is_level], affine.matrix[:, is_level]
-    if sparse.issparse(features) and not affine.offset.any() and not affine.bends:
-        mapped = sparse.csr_array(numbers) @ to_numbers.T + levels @ to_levels.T
-        apart = np.abs(sparse.csr_array(features) - mapped)
-        if not apart.nnz or apart.max() <= _DOUBLE * np.abs(features).max():
-            return None
-        mapped = mapped.toarray()
-    else:
-        mapped = _turned(numbers, to_numbers) + affine.offset
-        if is_level.any():
-            mapped += (levels @ to_levels.T).toarray()
-        if affine.bends:
-            bent = Forward(affine, affine.bent_coordinates).bent(bent_values(affine, table))
-            mapped = mapped + bent
-    given = features if isinstance(features, np.ndarray) else features.toarray()
+    mapped = _product(values, matrix) + features.offset
+    if features.curves:
+        bent = features.curved.values(bent_values(features, table), features.curved.coordinates)
+        mapped = mapped + bent
+    given = _dense(made)
     gap = np.abs(given - mapped)
     size = np.maximum(given.max(axis=0, initial=0.0), -given.min(axis=0, initial=0.0))
     if (gap.max(axis=0, initial=0.0) <= _DOUBLE * size).all():
         return None
-    terms = np.abs(numbers) @ np.abs(to_numbers).T + (levels @ np.abs(to_levels).T).toarray() + np.abs(affine.offset)
-    if affine.bends:
+    terms = _product(abs(values), abs(matrix)) + np.abs(features.offset)
+    if features.curves:
         terms = terms + np.abs(bent)
     single = is_single(table)
     differs = ~(gap <= (_SINGLE if single else _DOUBLE) * np.maximum(terms, size))
-    differs[:, np.isnan(affine.offset)] = False
+    differs[:, np.isnan(features.offset)] = False
     _check_digits(terms, size, np.float32 if single else np.float64)
-    columns = np.array([coordinate.column for coordinate in affine.coordinates])
+    columns = np.array([coordinate.column for coordinate in features.coordinates])
     for column, rows in missing.items():
-        reached = np.abs(affine.matrix[:, np.flatnonzero(columns == column)]).sum(axis=1) > 0
+        reached = abs(matrix)[:, np.flatnonzero(columns == column)].sum(axis=1) > 0
         differs[np.ix_(rows, np.asarray(reached).ravel())] = False
     if not differs.any():
         return None
@@ -182,72 +163,56 @@ def _check_digits(terms: Array, size: Array, precision: type[np.float32] | type[
         )
 
 
-def _only_scales(affine: Affine, table: Table, features: Features) -> bool:
-    """Return whether each feature is one raw number, scaled and shifted: the plainest and largest case."""
-    arrays = isinstance(table.native, np.ndarray) and isinstance(features, np.ndarray)
-    if affine.bends or not arrays or table.native.dtype != np.float64 or not (np.diff(affine.matrix.indptr) == 1).all():
-        return False
-    return all(coordinate.level is None for coordinate in affine.coordinates)
+def _dense(values: Numbers) -> Array:
+    return values if isinstance(values, np.ndarray) else np.asarray(values.toarray())
 
 
-@numba.njit(cache=True, nogil=True)
-def _scaled_alike(raw, columns, scale, offset, features, tolerance):  # type: ignore[no-untyped-def]
-    """Return whether all features are their column times a scale plus an offset, up to rounding in that sum."""
-    wrong = 0
-    for i in range(features.shape[0]):
-        for j in range(features.shape[1]):
-            term = raw[i, columns[j]] * scale[j]
-            gap = abs(features[i, j] - (term + offset[j]))
-            # Without a branch, so that the compiler can take several at a time; NaN counts as wrong.
-            wrong += not (gap <= tolerance * (abs(term) + abs(offset[j])))
-    return wrong == 0
+def _product(values: Numbers, matrix: sparse.csr_array) -> Array:
+    """Return values times the transpose of a matrix, which most often holds one number a row."""
+    if isinstance(values, np.ndarray):
+        if (np.diff(matrix.indptr) == 1).all():
+            return np.asarray(values[:, matrix.indices] * matrix.data)
+        return np.asarray(values @ matrix.toarray().T)
+    return _dense(values @ matrix.T)
 
 
-def _turned(numbers: Features, matrix: sparse.csr_array) -> Array:
-    """Return numbers times the transpose of a matrix, which most often holds one number a row."""
-    if sparse.issparse(numbers):
-        return np.asarray((numbers @ matrix.T).toarray())
-    entries = np.diff(matrix.indptr)
-    if (entries > 1).any():
-        return np.asarray(numbers @ matrix.toarray().T)
-    if (entries == 1).all():
-        taken = numbers if np.array_equal(matrix.indices, np.arange(numbers.shape[1])) else numbers[:, matrix.indices]
-        return np.asarray(taken * matrix.data)
-    found = np.zeros((len(numbers), len(entries)))
-    found[:, entries == 1] = numbers[:, matrix.indices] * matrix.data
-    return found
+def _values(coordinates: Sequence[Coordinate], table: Table, missing: Missing) -> Numbers:
+    """Return the coordinates of some rows, numbers and indicators of levels; 0 where missing."""
+    numbers = [i for i, coordinate in enumerate(coordinates) if coordinate.level is None]
+    found = _numbers([coordinates[i].column for i in numbers], table, missing)
+    if len(numbers) == len(coordinates):
+        return found
+    places: dict[int, dict[Hashable, int]] = {}
+    for i, (column, level) in enumerate(coordinates):
+        if level is not None:
+            places.setdefault(column, {}).update(dict.fromkeys(level, i))
+    rows, at = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
+    for column, place in places.items():
+        known = np.array([place.get(value, -1) for value in table.column_at(column).tolist()], dtype=np.intp)
+        if column in missing:
+            known[missing[column]] = -1
+        rows.append(np.flatnonzero(known >= 0))
+        at.append(known[known >= 0])
+    where, shape = (np.concatenate(rows), np.concatenate(at)), (len(table), len(coordinates))
+    levels = sparse.csr_array((np.ones(len(where[0])), where), shape=shape)
+    turn = sparse.csr_array((np.ones(len(numbers)), (np.arange(len(numbers)), numbers)), (len(numbers), shape[1]))
+    return levels + sparse.csr_array(found) @ turn
 
 
-def _values(coordinates: Sequence[Coordinate], table: Table, missing: Missing) -> tuple[Features, sparse.csr_array]:
-    """Return the coordinates of some rows: those that are numbers, and indicators of levels; 0 where missing."""
-    numbers = [c.column for c in coordinates if c.level is None]
+def _numbers(columns: Sequence[int], table: Table, missing: Missing) -> Numbers:
+    """Return some columns as numbers; 0 where missing."""
     if not table.is_frame and table.native.dtype.kind != "O":
-        every = numbers == list(range(table.native.shape[1]))
-        held = table.native if every else table.native[:, numbers]
-        values = held if sparse.issparse(held) else (np.array if missing else np.asarray)(held, dtype=np.float64)
+        known = table.native if columns == list(range(table.native.shape[1])) else table.native[:, columns]
+        values = known if sparse.issparse(known) else (np.array if missing else np.asarray)(known, dtype=np.float64)
     else:
-        values = np.empty((len(table), len(numbers)))
-        for i, column in enumerate(numbers):
-            known = table.column_at(column)
-            if column in missing and known.dtype.kind == "O":
-                known = np.where(missing[column], 0.0, known)
-            values[:, i] = known
-    for i, column in enumerate(numbers):
+        values = np.empty((len(table), len(columns)))
+        for i, column in enumerate(columns):
+            cells = table.column_at(column)
+            values[:, i] = np.where(missing[column], 0.0, cells) if column in missing else cells
+    for i, column in enumerate(columns):
         if column in missing and not sparse.issparse(values):
             values[missing[column], i] = 0.0
-    codes: dict[int, dict[Hashable, int]] = {}
-    levels = [coordinate for coordinate in coordinates if coordinate.level is not None]
-    for i, coordinate in enumerate(levels):
-        codes.setdefault(coordinate.column, {}).update(dict.fromkeys(coordinate.level or (), i))
-    rows, columns = [], []
-    for column, code in codes.items():
-        at = np.array([code.get(value, -1) for value in table.column_at(column).tolist()], dtype=np.intp)
-        if column in missing:
-            at[missing[column]] = -1
-        rows.append(np.flatnonzero(at >= 0))
-        columns.append(at[at >= 0])
-    where = (np.concatenate(rows), np.concatenate(columns)) if rows else (np.empty(0, int), np.empty(0, int))
-    return values, sparse.csr_array((np.ones(len(where[0])), where), shape=(len(table), len(levels)))
+    return values
 
 
 def is_single(table: Table) -> bool:
@@ -262,9 +227,8 @@ def _guilty(preprocess: TransformerMixin, table: Table) -> str:
     steps = preprocess.steps if isinstance(preprocess, Pipeline) else [("", preprocess)]
     for count, (name, step) in enumerate(steps, 1):
         before = Pipeline(steps[:count])
-        affine = through(before, Affine.raw(len(table.names)), "")
-        features = before.transform(table.native)
-        features = features if sparse.issparse(features) else np.asarray(features, dtype=np.float64)
-        if _difference(affine, table, features, missing_cells(affine, table)) is not None:
+        features, made = through(before, Features.raw(len(table.names)), ""), before.transform(table.native)
+        made = made if sparse.issparse(made) else np.asarray(made, dtype=np.float64)
+        if _difference(features, table, made, missing_cells(features, table)) is not None:
             return f"{name!r} ({type(step).__name__})"
     return repr(type(preprocess).__name__)

@@ -25,6 +25,8 @@ Places = NDArray[np.intp]
 _FIRST, _HALVINGS = 0.02, 8
 # Differences that disagree by more than this share of the derivative have no limit.
 _AGREE = 1e-7
+# The ends of a difference: two sides, or one at the edge of what a function takes.
+_TWO_SIDES, _ONE_SIDE = (1.0, -1.0), ((1.0, 0.0), (-1.0, 0.0))
 # The first steps next to a knot or an edge, where larger ones reach across it.
 _NEARER = (2.0**-8, 2.0**-14, 2.0**-24)
 # Exact derivatives may differ from plain differences by this share.
@@ -34,22 +36,29 @@ _SOME = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class SmoothFunction:
     """A smooth function of each row, which can be pickled."""
 
     function: Callable[[Any], Any]
     """The features of some rows, such as the `transform` of a step."""
     reach: sparse.csr_array
     """An entry for each input that a feature depends on, shape (features, inputs)."""
-    derivative: Callable[[Array], Array] | None = None
-    """The derivatives of the entries of `reach`, feature by feature, shape (n, entries)."""
+    derivative: Callable[[Array], Array] | None
+    """The derivatives of the entries of `reach`, feature by feature, shape (n, entries); None if the step has none."""
+    path: str
+    """The path of the step."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of features that it makes."""
+        return int(self.reach.shape[0])
 
     def values(self, inputs: Array, known: Array | None = None) -> Array:
         """Return the features of some rows; NaN for rows that the function refuses, first those outside known ones."""
         try:
             return np.asarray(called(self.function, inputs), dtype=np.float64)
         except Exception:
-            found = np.full((len(inputs), self.reach.shape[0]), np.nan)
+            found = np.full((len(inputs), self.outputs), np.nan)
             if known is not None:
                 inside = ((inputs >= known.min(axis=0)) & (inputs <= known.max(axis=0))).all(axis=1)
                 found[inside] = self.values(inputs[inside])
@@ -66,29 +75,22 @@ class Curve:
         exact = self._by_duals(inputs)
         return exact if exact is not None and self._agrees(inputs, exact) else self._by_differences(inputs)
 
-    def lost(self, inputs: Array, path: str) -> NDArray[np.bool_]:
-        """Return the rows without a derivative: of a kink, an infinite slope, or a flat piece; refuse other functions.
-
-        Parameters
-        ----------
-        inputs : ndarray of shape (n, inputs)
-        path : str
-            The step, for messages.
-        """
+    def lost(self, inputs: Array) -> NDArray[np.bool_]:
+        """Return the rows at a kink, an infinite slope or a flat piece; refuse functions of several rows."""
         if self.derivative is not None:
             slopes = self.slopes(inputs)
             if not self._agrees(inputs, slopes):
                 raise UnsupportedError(
-                    f"The step {path!r} does not do what its class says: its slopes are not those of its values. A "
-                    "method may be overridden. Way out: measure after it, on its output."
+                    f"The step {self.path!r} does not do what its class says: its slopes are not those of its values. "
+                    "A method may be overridden. Way out: measure after it, on its output."
                 )
             return np.asarray(~np.isfinite(slopes).all(axis=1))
         whole, some = self.values(inputs), _some(len(inputs))
-        apart = np.concatenate([self.values(inputs[row : row + 1]) for row in some])
+        alone = np.concatenate([self.values(inputs[row : row + 1]) for row in some])
         other = self.values(np.concatenate([inputs[-1:], inputs[1:]]))[1:], self.values(inputs[::-1])[::-1]
-        if not (_same(apart, whole[some]) and _same(other[0], whole[1:]) and _same(other[1], whole)):
+        if not (_same(alone, whole[some]) and _same(other[0], whole[1:]) and _same(other[1], whole)):
             raise UnsupportedError(
-                f"The step {path!r} makes features of several rows together (a mean of them, a rank), so that one "
+                f"The step {self.path!r} makes features of several rows together (a mean of them, a rank), so that one "
                 "person's value moves everybody's. Way out: a step that keeps what it learned when it was fitted, such "
                 "as StandardScaler, behind the functions of single rows."
             )
@@ -163,19 +165,16 @@ class Curve:
         found = np.empty((len(inputs), self.reach.nnz))
         for entries in self._directions:
             features, at = (each[entries] for each in self._entries)
-            best, error = self._extrapolated(inputs, features, at, (1.0, -1.0), 1.0)
-            # At the edge of what a function takes there is one side only.
-            for side in (1.0, -1.0):
-                edge = ~np.isfinite(best).all(axis=1)
-                if edge.any():
-                    best[edge], error[edge] = self._extrapolated(inputs[edge], features, at, (side, 0.0), 1.0)
-            for nearer in _NEARER:
-                near = np.flatnonzero(_is_doubtful(best, error).any(axis=1))
-                if len(near):
-                    again, less = self._extrapolated(inputs[near], features, at, (1.0, -1.0), nearer)
-                    better = less < error[near]
-                    best[near] = np.where(better, again, best[near])
-                    error[near] = np.where(better, less, error[near])
+            best, error = np.full((len(inputs), len(entries)), np.nan), np.full((len(inputs), len(entries)), np.inf)
+            attempts = [(ends, 1.0) for ends in (_TWO_SIDES, *_ONE_SIDE)] + [(_TWO_SIDES, step) for step in _NEARER]
+            for ends, nearer in attempts:
+                is_open = _is_doubtful(best, error) if ends == _TWO_SIDES else ~np.isfinite(best)
+                rows = np.flatnonzero(is_open.any(axis=1))
+                if len(rows):
+                    again, less = self._extrapolated(inputs[rows], features, at, ends, nearer)
+                    better = less < error[rows]
+                    best[rows] = np.where(better, again, best[rows])
+                    error[rows] = np.where(better, less, error[rows])
             found[:, entries] = np.where(_is_doubtful(best, error), np.nan, best)
         return found
 
@@ -255,11 +254,10 @@ class PowerSlopes:
         features, moved = np.nonzero(self.powers)
         found = np.empty((len(inputs), len(features)))
         for entry, (feature, at) in enumerate(zip(features, moved, strict=True)):
-            found[:, entry] = self.powers[feature, at]
-            for i in np.flatnonzero(self.powers[feature]):
-                power = self.powers[feature, i] - (i == at)
-                if power:
-                    found[:, entry] *= inputs[:, i] ** power
+            powers = self.powers[feature].copy()
+            powers[at] -= 1
+            used = np.flatnonzero(powers)
+            found[:, entry] = self.powers[feature, at] * np.prod(inputs[:, used] ** powers[used], axis=1)
         return found
 
 

@@ -19,8 +19,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from seepage._python import Self
 from seepage._tables import Data
 from seepage.errors import UnsupportedError
-from seepage.linear.columns._affine import Affine
-from seepage.linear.columns._claims import Claim
+from seepage.linear.columns._features import Claim, Features
 from seepage.linear.columns._steps import through
 
 Array = NDArray[np.float64]
@@ -40,6 +39,8 @@ class FormulaTerm:
     """The levels of the columns of the frame that enter as categories."""
     fitted: tuple[str, ...] = ()
     """The factors that store numbers of the rows."""
+    line: tuple[float, float] | None = None
+    """Slope and constant of a term that is a straight line in one column."""
 
     def add(self, code: str, names: tuple[str, ...], levels: tuple[Hashable, ...] | None, frame: Any) -> None:
         """Add a factor; refuse levels that are not the values of one column."""
@@ -77,6 +78,8 @@ class Formula(TransformerMixin, BaseEstimator):
                 raise UnsupportedError(f"The term {term.code!r} of the formula names no column of the frame.")
         used = {name for term in self.terms for name in (*term.numbers, *term.levels)}
         self.feature_names_in_ = np.array([str(name) for name in frame.columns if str(name) in used], dtype=object)
+        for term in self.terms:
+            term.line = self._line(term)
 
     @property
     def averages_only(self) -> bool:
@@ -115,8 +118,7 @@ class Formula(TransformerMixin, BaseEstimator):
         rows = self.frame[list(self.feature_names_in_)].iloc[np.zeros(count, dtype=int)].reset_index(drop=True)
         return self.matrix(rows.assign(**values))[:, columns]
 
-    def line(self, term: FormulaTerm) -> tuple[float, float] | None:
-        """Return slope and constant of a term that is a straight line in one column; None of any other."""
+    def _line(self, term: FormulaTerm) -> tuple[float, float] | None:
         if len(term.numbers) != 1 or term.levels or len(term.columns) != 1:
             return None
         x = np.asarray(self.frame[term.numbers[0]], dtype=np.float64)
@@ -174,18 +176,15 @@ def _terms_of_formulaic(spec: Any, frame: Any) -> Iterator[FormulaTerm]:
 
 
 @through.register
-def _(step: Formula, incoming: Affine, path: str) -> Affine:
+def _(step: Formula, incoming: Features, path: str) -> Features:
     place = {name: incoming.take([i]) for i, name in enumerate(step.feature_names_in_)}
-    parts: list[Affine] = []
+    parts: list[Features] = []
     columns: list[int] = []
     smooth: dict[tuple[str, ...], list[FormulaTerm]] = {}
-    lines = [step.line(term) for term in step.terms]
-    counted = all(
-        line and term.code.startswith(_SCALERS) for term, line in zip(step.terms, lines, strict=True) if term.fitted
-    )
-    for term, line in zip(step.terms, lines, strict=True):
-        if line is not None:
-            made = place[term.numbers[0]].scaled(line[0]).shifted(line[1])
+    counted = all(term.line and term.code.startswith(_SCALERS) for term in step.terms if term.fitted)
+    for term in step.terms:
+        if term.line is not None:
+            made = place[term.numbers[0]].scaled(term.line[0]).shifted(term.line[1])
             parts.append(_claimed(step, term, made, path) if term.fitted and counted else made)
         elif not term.numbers and len(term.levels) == 1:
             ((name, levels),) = term.levels.items()
@@ -199,18 +198,18 @@ def _(step: Formula, incoming: Affine, path: str) -> Affine:
         inputs = [place[name] for name in function.numbers]
         inputs += [_indicators(place[name], levels) for name, levels in function.levels.items()]
         called = f"{path}: {' + '.join(term.code for term in terms)}"
-        parts.append(Affine.stacked(inputs).bent(function, called, reach=reach))
+        parts.append(Features.stacked(inputs).bent(function, called, reach=reach))
         columns += function.columns
-    return Affine.stacked(parts).take(np.argsort(columns))
+    return Features.stacked(parts).take(np.argsort(columns))
 
 
-def _indicators(column: Affine, levels: tuple[Hashable, ...]) -> Affine:
+def _indicators(column: Features, levels: tuple[Hashable, ...]) -> Features:
     raw = column.raw_column(0)
     assert raw is not None, "a formula comes first"
     return column.encoded([raw], [[(level,) for level in levels]])
 
 
-def _claimed(step: Formula, term: FormulaTerm, made: Affine, path: str) -> Affine:
+def _claimed(step: Formula, term: FormulaTerm, made: Features, path: str) -> Features:
     """Return a centered or standardized column that says so."""
     if term.code.startswith("center("):
         return made.claimed(Claim(path, centers=True))

@@ -1,29 +1,30 @@
-"""Preprocessing steps of scikit-learn as maps of the raw columns.
+"""Preprocessing steps of scikit-learn as features of the raw columns.
 
-`through(step, incoming, path)` continues a map through one fitted step. To support another step, register one function
-for its class; a smooth step is `incoming.bent(step.transform, path)`, and one whose constants are means and
+`through(step, incoming, path)` continues features through one fitted step. To support another step, register one
+function for its class; a smooth step is `incoming.bent(step.transform, path)`, and one whose constants are means and
 deviations of the rows claims it (`Claim`), so that they are not taken as public:
 
     @through.register
-    def _(step: MyScaler, incoming: Affine, path: str) -> Affine:
+    def _(step: MyScaler, incoming: Features, path: str) -> Features:
         return incoming.shifted(-step.center_).scaled(1 / step.width_)
 
     @through.register
-    def _(step: MyWarp, incoming: Affine, path: str) -> Affine:
+    def _(step: MyWarp, incoming: Features, path: str) -> Features:
         return incoming.bent(step.transform, path)
 """
+# mypy: disable-error-code="misc"
 
 from collections.abc import Hashable
 from functools import partial, singledispatch
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.compose import ColumnTransformer
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -40,27 +41,47 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from seepage._python import Self
 from seepage._tables import is_missing
 from seepage.core import slope
 from seepage.core.dual import SLOPES
 from seepage.errors import UnsupportedError
-from seepage.linear.columns._affine import Affine
-from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import PowerSlopes, SplineSlopes
-from seepage.linear.columns._recoded import Recoded
+from seepage.linear.columns._features import Claim, Features
 
 Array = NDArray[np.float64]
 
 
+class Recoded(TransformerMixin, BaseEstimator):
+    """Multiplies features with a matrix that nobody's values are in, shape (what is made, features).
+
+    It is another basis of the same splines, or a coding of levels.
+    """
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Return the step: there is nothing to learn."""
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return the sums."""
+        return np.asarray(X, dtype=np.float64) @ self.matrix.T
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
 @singledispatch
-def through(step: object, incoming: Affine, path: str) -> Affine:
+def through(step: object, incoming: Features, path: str) -> Features:
     """Return the features after `step`, as a map of the raw columns.
 
     Parameters
     ----------
     step : object
         A fitted transformer.
-    incoming : Affine
+    incoming : Features
         The features before it.
     path : str
         Where the step stands, for error messages and claims.
@@ -75,31 +96,6 @@ def through(step: object, incoming: Affine, path: str) -> Affine:
     raise _not_affine(path, step, "it is neither known to be affine nor to have a derivative")
 
 
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def is_called(step: object, path: str, name: str) -> bool:
-    """Return whether a name is that of a step: all that lead to it, one of them, or its class in small letters."""
-    return name in (path, *path.split("."), type(step).__name__.lower())
-
-
-def learns(step: object) -> bool:
-    """Return whether a step learned something from rows that could be told."""
-    if isinstance(step, SimpleImputer):
-        return bool(step.strategy != "constant")
-    if isinstance(step, StandardScaler):
-        return bool(step.with_mean or step.with_std)
-    if isinstance(step, SplineTransformer):
-        return isinstance(step.knots, str)
-    if isinstance(step, OneHotEncoder):
-        # Which levels are rare is a choice that the rows made, also among those that were listed.
-        return isinstance(step.categories, str) or bool(step._infrequent_enabled)
-    if hasattr(step, "stores_rows"):
-        return bool(step.stores_rows)
-    return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures | Recoded)
-
-
 def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:
     name = type(step).__name__
     return UnsupportedError(
@@ -109,57 +105,7 @@ def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:
 
 
 @through.register
-def _(step: Pipeline, incoming: Affine, path: str) -> Affine:
-    for name, inner in step.steps:
-        if inner is not None:
-            incoming = through(inner, incoming, _below(path, name))
-    return incoming
-
-
-@through.register(FeatureUnion)
-@through.register(ColumnTransformer)
-def _(step: FeatureUnion | ColumnTransformer, incoming: Affine, path: str) -> Affine:
-    parts = []
-    for name, inner, columns in side_by_side(step):
-        part = through(inner, incoming if columns is None else incoming.take(columns), _below(path, name))
-        weight = (step.transformer_weights or {}).get(name, 1.0)
-        parts.append(part if weight == 1.0 else part.scaled(weight))
-    return Affine.stacked(parts)
-
-
-def side_by_side(step: FeatureUnion | ColumnTransformer) -> list[tuple[str, object, NDArray[np.intp] | None]]:
-    """Return the steps that another one holds side by side: their names, and their columns (None for all)."""
-    if isinstance(step, FeatureUnion):
-        return [(name, inner, None) for name, inner in step.transformer_list if not _is_dropped(inner)]
-    held = [(name, inner, positions(columns, step)) for name, inner, columns in step.transformers_]
-    return [(name, inner, at) for name, inner, at in held if len(at) and not _is_dropped(inner)]
-
-
-def _is_dropped(step: object) -> bool:
-    return isinstance(step, str) and step == "drop"
-
-
-def positions(columns: slice | ArrayLike, step: ColumnTransformer) -> NDArray[np.intp]:
-    """Return the places of columns that a ColumnTransformer names in any of its ways."""
-    every = np.arange(step.n_features_in_)
-    if isinstance(columns, str):
-        columns = [columns]
-    if isinstance(columns, slice) and isinstance(columns.start or columns.stop, str):
-        names = list(step.feature_names_in_)
-        start = names.index(columns.start) if columns.start is not None else 0
-        stop = names.index(columns.stop) + 1 if columns.stop is not None else len(names)
-        return every[start:stop]
-    if isinstance(columns, slice):
-        return every[columns]
-    listed = np.atleast_1d(np.asarray(columns))
-    if listed.size and listed.dtype.kind in "OUT":
-        names = list(step.feature_names_in_)
-        return np.array([names.index(str(column)) for column in listed], dtype=np.intp)
-    return every[listed] if listed.size else every[:0]
-
-
-@through.register
-def _(step: StandardScaler, incoming: Affine, path: str) -> Affine:
+def _(step: StandardScaler, incoming: Features, path: str) -> Features:
     if step.with_mean:
         incoming = incoming.shifted(-step.mean_)
     if step.with_std:
@@ -168,28 +114,28 @@ def _(step: StandardScaler, incoming: Affine, path: str) -> Affine:
 
 
 @through.register
-def _(step: MinMaxScaler, incoming: Affine, path: str) -> Affine:
+def _(step: MinMaxScaler, incoming: Features, path: str) -> Features:
     if step.clip:
         raise _not_affine(path, step, "clip=True cuts values off")
     return incoming.scaled(step.scale_).shifted(step.min_)
 
 
 @through.register
-def _(step: MaxAbsScaler, incoming: Affine, path: str) -> Affine:
+def _(step: MaxAbsScaler, incoming: Features, path: str) -> Features:
     if getattr(step, "clip", False):
         raise _not_affine(path, step, "clip=True cuts values off")
     return incoming.scaled(1 / step.scale_)
 
 
 @through.register
-def _(step: RobustScaler, incoming: Affine, path: str) -> Affine:
+def _(step: RobustScaler, incoming: Features, path: str) -> Features:
     if step.with_centering:
         incoming = incoming.shifted(-step.center_)
     return incoming.scaled(1 / step.scale_) if step.with_scaling else incoming
 
 
 @through.register
-def _(step: PCA, incoming: Affine, path: str) -> Affine:
+def _(step: PCA, incoming: Features, path: str) -> Features:
     turned = incoming.shifted(-step.mean_).mapped(step.components_)
     if step.whiten:
         # The floor on the scale is scikit-learn's own, for components without variance.
@@ -199,27 +145,27 @@ def _(step: PCA, incoming: Affine, path: str) -> Affine:
 
 
 @through.register
-def _(step: TruncatedSVD, incoming: Affine, path: str) -> Affine:
+def _(step: TruncatedSVD, incoming: Features, path: str) -> Features:
     return incoming.mapped(step.components_)
 
 
 @through.register
-def _(step: Recoded, incoming: Affine, path: str) -> Affine:
+def _(step: Recoded, incoming: Features, path: str) -> Features:
     return incoming.mapped(step.matrix)
 
 
 @through.register
-def _(step: SelectorMixin, incoming: Affine, path: str) -> Affine:
+def _(step: SelectorMixin, incoming: Features, path: str) -> Features:
     return incoming.take(step.get_support(indices=True))
 
 
 @through.register
-def _(step: FunctionTransformer, incoming: Affine, path: str) -> Affine:
+def _(step: FunctionTransformer, incoming: Features, path: str) -> Features:
     if step.func is None:
         return incoming
     elementwise = isinstance(step.func, np.ufunc) and step.func.nin == step.func.nout == 1
     slopes = partial(_slopes_of, step.func) if step.func in SLOPES and elementwise else None
-    return incoming.bent(step.transform, path, slopes, sparse.eye(incoming.features) if elementwise else None)
+    return incoming.bent(step.transform, path, slopes, sparse.eye(incoming.count) if elementwise else None)
 
 
 def _slopes_of(function: np.ufunc, inputs: Array) -> Array:
@@ -227,17 +173,17 @@ def _slopes_of(function: np.ufunc, inputs: Array) -> Array:
 
 
 @through.register
-def _(step: PolynomialFeatures, incoming: Affine, path: str) -> Affine:
+def _(step: PolynomialFeatures, incoming: Features, path: str) -> Features:
     return incoming.bent(step.transform, path, PowerSlopes(step.powers_), step.powers_ > 0)
 
 
 @through.register
-def _(step: PowerTransformer, incoming: Affine, path: str) -> Affine:
-    return incoming.bent(step.transform, path, reach=sparse.eye(incoming.features))
+def _(step: PowerTransformer, incoming: Features, path: str) -> Features:
+    return incoming.bent(step.transform, path, reach=sparse.eye(incoming.count))
 
 
 @through.register
-def _(step: SplineTransformer, incoming: Affine, path: str) -> Affine:
+def _(step: SplineTransformer, incoming: Features, path: str) -> Features:
     if step.degree == 0:
         raise _without_slope(path, step)
     knots = tuple(np.asarray(spline.t, dtype=np.float64) for spline in step.bsplines_)
@@ -251,7 +197,9 @@ def _(step: SplineTransformer, incoming: Affine, path: str) -> Affine:
 @through.register(KBinsDiscretizer)
 @through.register(Binarizer)
 @through.register(OrdinalEncoder)
-def _(step: QuantileTransformer | KBinsDiscretizer | Binarizer | OrdinalEncoder, incoming: Affine, path: str) -> Affine:
+def _(
+    step: QuantileTransformer | KBinsDiscretizer | Binarizer | OrdinalEncoder, incoming: Features, path: str
+) -> Features:
     raise _without_slope(path, step)
 
 
@@ -266,7 +214,7 @@ def _without_slope(path: str, step: object) -> UnsupportedError:
 
 
 @through.register
-def _(step: SimpleImputer, incoming: Affine, path: str) -> Affine:
+def _(step: SimpleImputer, incoming: Features, path: str) -> Features:
     # A cell that is filled in is nobody's value: whoever has one passes unchanged.
     if not is_missing(step.missing_values):
         columns = _raw_columns(step, incoming, path, "replaces a number, which an earlier step may have changed")
@@ -279,7 +227,7 @@ def _(step: SimpleImputer, incoming: Affine, path: str) -> Affine:
 
 
 @through.register
-def _(step: MissingIndicator, incoming: Affine, path: str) -> Affine:
+def _(step: MissingIndicator, incoming: Features, path: str) -> Features:
     if not is_missing(step.missing_values):
         columns = _raw_columns(step, incoming, path, "looks for a number, which an earlier step may have changed")
         incoming = incoming.marked(columns, step.missing_values)
@@ -287,13 +235,13 @@ def _(step: MissingIndicator, incoming: Affine, path: str) -> Affine:
 
 
 @through.register
-def _(step: OneHotEncoder, incoming: Affine, path: str) -> Affine:
+def _(step: OneHotEncoder, incoming: Features, path: str) -> Features:
     columns = _raw_columns(step, incoming, path, "a one-hot encoder must come before any step that changes its columns")
     return incoming.encoded(columns, _levels(step))
 
 
-def _raw_columns(step: object, incoming: Affine, path: str, reason: str) -> list[int]:
-    columns = [incoming.raw_column(feature) for feature in range(incoming.features)]
+def _raw_columns(step: object, incoming: Features, path: str, reason: str) -> list[int]:
+    columns = [incoming.raw_column(feature) for feature in range(incoming.count)]
     found = [column for column in columns if column is not None]
     if len(found) < len(columns):
         raise _not_affine(path, step, reason)

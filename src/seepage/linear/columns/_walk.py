@@ -1,31 +1,32 @@
-"""The steps before a model one by one, each with what goes into it and with what it learned, in words."""
+"""The steps before a model one by one: the features before each, and what it learned from rows."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import dataclass
-from functools import partial, singledispatch
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
-from sklearn.impute import SimpleImputer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
+    PolynomialFeatures,
     RobustScaler,
     SplineTransformer,
     StandardScaler,
 )
 
 from seepage._tables import Data, Frame, Model
-from seepage.linear.columns._affine import Affine
+from seepage.linear.columns._features import Features
 from seepage.linear.columns._formula import Formula
-from seepage.linear.columns._steps import side_by_side, through
+from seepage.linear.columns._steps import Recoded, through
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Step:
 
     path: tuple[str, ...]
     step: Model
-    incoming: Affine
+    incoming: Features
     data: Callable[[], Data]
     """Returns the training rows as they reach it."""
 
@@ -54,30 +55,47 @@ class Step:
 
     def raw_columns(self) -> list[int | None]:
         """Return which raw column each of its features is, if it is one untouched."""
-        return [self.incoming.raw_column(feature) for feature in range(self.incoming.features)]
+        return [self.incoming.raw_column(feature) for feature in range(self.incoming.count)]
 
 
 def walk(
-    step: Model, incoming: Affine | None = None, data: Callable[[], Data] = lambda: None, path: tuple[str, ...] = ()
-) -> Iterator[Step]:
+    step: Model, incoming: Features | None = None, data: Callable[[], Data] = lambda: None, path: tuple[str, ...] = ()
+) -> Generator[Step, None, Features | None]:
     """Yield the steps that do something, each with its path, the features before it and the rows that reach it.
 
-    A step that holds others (a Pipeline, a ColumnTransformer, a FeatureUnion) is not yielded; those in it are.
+    A step that holds others (a Pipeline, a ColumnTransformer, a FeatureUnion) is not yielded; those in it are. What
+    the generator returns are the features behind all of them, or None if there are none to begin with.
     """
-    if step is None or isinstance(step, str) or (isinstance(step, FunctionTransformer) and step.func is None):
-        return
     if isinstance(step, Pipeline):
         for name, inner in step.steps:
-            yield from walk(inner, incoming, data, (*path, name))
-            if incoming is not None and inner is not None and not isinstance(inner, str):
-                incoming, data = through(inner, incoming, name), partial(_after, inner, data)
-    elif isinstance(step, ColumnTransformer | FeatureUnion):
-        for name, inner, columns in side_by_side(step):
+            incoming = yield from walk(inner, incoming, data, (*path, name))
+            data = data if inner is None or isinstance(inner, str) else partial(_after, inner, data)
+        return incoming
+    if isinstance(step, ColumnTransformer | FeatureUnion):
+        parts, weights = [], step.transformer_weights or {}
+        for name, inner, columns in _side_by_side(step):
             taken = incoming if columns is None or incoming is None else incoming.take(columns)
-            rows = data if columns is None else partial(_taken, data, columns.tolist())
-            yield from walk(inner, taken, rows, (*path, name))
-    else:
-        yield Step(path, step, cast(Affine, incoming), data)
+            rows = data if columns is None else partial(_taken, data, columns)
+            part = yield from walk(inner, taken, rows, (*path, name))
+            if part is not None:
+                parts.append(part.scaled(weights[name]) if name in weights else part)
+        return None if incoming is None else Features.stacked(parts)
+    if step is None or isinstance(step, str) or (isinstance(step, FunctionTransformer) and step.func is None):
+        return incoming
+    yield Step(path, step, cast(Features, incoming), data)
+    return None if incoming is None else through(step, incoming, ".".join(path))
+
+
+@through.register(Pipeline)
+@through.register(FeatureUnion)
+@through.register(ColumnTransformer)
+def _(step: Model, incoming: Features, path: str) -> Features:
+    steps = walk(step, incoming, path=(path,) if path else ())
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(Features, end.value)
 
 
 def single_steps(step: Model) -> dict[str, Model]:
@@ -97,6 +115,18 @@ def knows_none(step: Model) -> bool:
     return False
 
 
+def _side_by_side(step: Model) -> Iterator[tuple[str, object, list[int] | None]]:
+    """Yield the steps that another one holds side by side: their names, and their columns (None for all)."""
+    if isinstance(step, FeatureUnion):
+        every: list[tuple[str, object, list[int] | None]] = [
+            (name, inner, None) for name, inner in step.transformer_list
+        ]
+    else:
+        places = step._transformer_to_input_indices
+        every = [(name, inner, list(places[name])) for name, inner, _ in step.transformers_ if len(places[name])]
+    return (each for each in every if not (isinstance(each[1], str) and each[1] == "drop"))
+
+
 def _after(step: Model, data: Callable[[], Data]) -> Data:
     return step.transform(data())
 
@@ -107,73 +137,55 @@ def _taken(data: Callable[[], Data], index: list[int]) -> Data:
     return frame[:, index].to_native() if isinstance(frame, nw.DataFrame) else rows[:, index]
 
 
+def is_called(step: object, path: str, name: str) -> bool:
+    """Return whether a name is that of a step: all that lead to it, one of them, or its class in small letters."""
+    return name in (path, *path.split("."), type(step).__name__.lower())
+
+
+def learns(step: object) -> bool:
+    """Return whether a step learned something from rows that could be told."""
+    if isinstance(step, SimpleImputer):
+        return bool(step.strategy != "constant")
+    if isinstance(step, StandardScaler):
+        return bool(step.with_mean or step.with_std)
+    if isinstance(step, SplineTransformer):
+        return isinstance(step.knots, str)
+    if isinstance(step, OneHotEncoder):
+        # Which levels are rare is a choice that the rows made, also among those that were listed.
+        return isinstance(step.categories, str) or bool(step._infrequent_enabled)
+    if isinstance(step, Formula):
+        return step.stores_rows
+    return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures | Recoded)
+
+
 # Longer lists of columns are cut: a sentence is to be read.
 _FEW = 8
+_FILLED = {"mean": "the means", "median": "the medians", "most_frequent": "the most frequent values"}
+_LEARNED: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+    (SimpleImputer, lambda step: f"{_FILLED.get(step.strategy, 'the values')} that fill in"),
+    (
+        StandardScaler,
+        lambda step: (
+            f"the {' and '.join(['means'] * bool(step.with_mean) + ['standard deviations'] * bool(step.with_std))} of"
+        ),
+    ),
+    ((MinMaxScaler, MaxAbsScaler), lambda step: "the smallest and largest values of"),
+    (RobustScaler, lambda step: "the medians and quantiles of"),
+    (OneHotEncoder, lambda step: "which levels there are of"),
+    (SplineTransformer, lambda step: "the knots of the splines of"),
+    ((PCA, TruncatedSVD), lambda step: "the principal axes of"),
+    (SelectorMixin, lambda step: "which columns were chosen among"),
+)
 
 
 def what_was_learned(step: Step, names: Collection[str]) -> str:
     """Return what a step learned of some columns, in words for whoever does not know its name."""
+    words = next((words(step.step) for kind, words in _LEARNED if isinstance(step.step, kind)), None)
+    if isinstance(step.step, Formula):
+        levels = dict.fromkeys(name for term in step.step.terms for name in term.levels)
+        is_fitted = any(term.fitted for term in step.step.terms)
+        words, names = ("what the formula stored of", names) if is_fitted else ("which levels there are of", levels)
     listed = list(names)
     more = "" if len(listed) <= _FEW else f" and {len(listed) - _FEW} more"
-    return _learned(step.step, step.called).format(columns=", ".join(listed[:_FEW]) + more)
-
-
-@singledispatch
-def _learned(step: object, called: str) -> str:
-    # A name may hold braces.
-    return f"what {called.replace('{', '{{').replace('}', '}}')} learned of {{columns}}"
-
-
-_FILLED = {"mean": "the means", "median": "the medians", "most_frequent": "the most frequent values"}
-
-
-@_learned.register
-def _(step: SimpleImputer, called: str) -> str:
-    what = _FILLED.get(step.strategy, "the values") if isinstance(step.strategy, str) else "the values"
-    return f"{what} that fill in {{columns}}"
-
-
-@_learned.register
-def _(step: StandardScaler, called: str) -> str:
-    both = ["means"] * bool(step.with_mean) + ["standard deviations"] * bool(step.with_std)
-    return f"the {' and '.join(both)} of {{columns}}"
-
-
-@_learned.register(MinMaxScaler)
-@_learned.register(MaxAbsScaler)
-def _(step: MinMaxScaler | MaxAbsScaler, called: str) -> str:
-    return "the smallest and largest values of {columns}"
-
-
-@_learned.register
-def _(step: RobustScaler, called: str) -> str:
-    return "the medians and quantiles of {columns}"
-
-
-@_learned.register
-def _(step: OneHotEncoder, called: str) -> str:
-    return "which levels there are of {columns}" + (", and which are rare" if step._infrequent_enabled else "")
-
-
-@_learned.register
-def _(step: Formula, called: str) -> str:
-    if any(term.fitted for term in step.terms):
-        return "what the formula stored of {columns}"
-    names = dict.fromkeys(name for term in step.terms for name in term.levels)
-    return f"which levels there are of {', '.join(names)}".replace("{", "{{").replace("}", "}}")
-
-
-@_learned.register
-def _(step: SplineTransformer, called: str) -> str:
-    return "the knots of the splines of {columns}"
-
-
-@_learned.register(PCA)
-@_learned.register(TruncatedSVD)
-def _(step: PCA | TruncatedSVD, called: str) -> str:
-    return "the principal axes of {columns}"
-
-
-@_learned.register
-def _(step: SelectorMixin, called: str) -> str:
-    return "which columns were chosen among {columns}"
+    rare = ", and which are rare" if getattr(step.step, "_infrequent_enabled", False) else ""
+    return f"{words or f'what {step.called} learned of'} {', '.join(listed[:_FEW])}{more}{rare}"

@@ -96,12 +96,12 @@ def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
     problem, affine = fit.problem, fit.affine
     settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates
     classes = () if problem.labels.classes is None else problem.labels.classes.tolist()
-    numbers = problem.parameters, problem.penalty, problem.basis, affine.matrix.toarray(), affine.offset
+    numbers = problem.parameters, problem.penalty, problem.basis, affine.weights.toarray(), affine.offset
     filtered = {} if files.where is None else {"where": str(files.where)}
     return {
         **filtered,
         "seepage": __version__,
-        "model": fingerprint(settings, classes, *numbers, affine.bends),
+        "model": fingerprint(settings, classes, *numbers, affine.curves),
         "files": files.known(),
         "columns": {what: list(names) for what, names in roles.named().items()},
         "weights": repr(roles.weight),

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.linear.columns import Affine
+from seepage.linear.columns import Features
 from seepage.linear.objective import Minimizer, Problem, escape_of
 from seepage.linear.rows import Frame, RowData
 
@@ -15,7 +15,7 @@ _MOST_COLUMNS = 30
 
 def refuse_endless(
     problem: Problem,
-    affine: Affine,
+    affine: Features,
     rows: RowData,
     frame: Frame,
     names: tuple[str, ...],
@@ -27,7 +27,7 @@ def refuse_endless(
 
     Parameters
     ----------
-    problem, affine, rows : Problem, Affine, RowData
+    problem, affine, rows : Problem, Features, RowData
         What was minimized, what the steps do to the raw columns, and the rows.
     frame : Frame
         A center to look at the rows from.
@@ -63,16 +63,16 @@ def refuse_endless(
         )
 
 
-def _groups(affine: Affine) -> list[NDArray[np.intp]]:
+def _groups(affine: Features) -> list[NDArray[np.intp]]:
     """Return the features that each raw column is in."""
     reach = affine.reach().tocoo()
     columns = np.array([affine.coordinates[int(i)].column for i in reach.col], dtype=np.intp)
     return [np.unique(reach.row[columns == column]) for column in np.unique(columns)]
 
 
-def _levels(affine: Affine) -> set[int]:
+def _levels(affine: Features) -> set[int]:
     """Return the features that are one level of one column each."""
     reach = affine.reach().tocoo()
-    several = np.bincount(reach.row, minlength=affine.features) > 1
+    several = np.bincount(reach.row, minlength=affine.count) > 1
     found = zip(reach.row.tolist(), reach.col.tolist(), strict=True)
     return {f for f, i in found if affine.coordinates[i].level is not None and not several[f]}

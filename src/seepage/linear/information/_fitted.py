@@ -13,7 +13,7 @@ from seepage._facts import BOUND, Assumption, personal, public
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.errors import InputError, MinimizerError, UnsupportedError
-from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, is_single, search_of, split
+from seepage.linear.columns import Features, feature_names, features_of, fitted_columns, is_single, search_of, split
 from seepage.linear.information._endless import refuse_endless
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._preprocessing import AddingFilled, Preprocessing, SolvedSteps, preprocessing_of
@@ -215,7 +215,7 @@ class Fitted(ABC):
 
     model: Model
     """With the steps before it, as it can be published."""
-    affine: Affine
+    affine: Features
     table: Table
     rows: Any
     estimator: Model
@@ -263,7 +263,7 @@ class Fit(Fitted, Generic[GivenRows]):
 
     model: Model
     problem: Problem
-    affine: Affine
+    affine: Features
     table: Table
     rows: GivenRows
     preprocess: Model | None
@@ -324,7 +324,7 @@ class Fit(Fitted, Generic[GivenRows]):
         """
         preprocess, estimator = split(model)
         check_supported(estimator)
-        affine = affine_of(preprocess, estimator, source.header.names)
+        affine = features_of(preprocess, estimator, source.header.names)
         check_width(np.size(estimator.coef_))
         labels = labels_of(estimator)
         balanced = getattr(estimator, "class_weight", None) is not None
@@ -335,7 +335,7 @@ class Fit(Fitted, Generic[GivenRows]):
         if class_weight is not None and weights.weighted is not None:
             total = float(class_weight @ weights.weighted)
         reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine, balance)
-        rows = source.rows(reading, batch_rows(affine.features, affine.slopes))
+        rows = source.rows(reading, batch_rows(affine.count, affine.slopes))
         problem = read(estimator, labels, class_weight, total, source.count)
         if isinstance(source, SourceInMemory) and source.offset is not None and problem.loss.label_values > 1:
             raise UnsupportedError(
@@ -368,8 +368,8 @@ class Fit(Fitted, Generic[GivenRows]):
                 f"interval around them would not hold what it promises, so it has no standard errors to publish. "
                 f"Fit without a penalty, or {way_out}."
             )
-        if self.affine.bends or self.problem.loss.outputs > 1:
-            why = "has a function or a product of columns" if self.affine.bends else "has several outputs"
+        if self.affine.curves or self.problem.loss.outputs > 1:
+            why = "has a function or a product of columns" if self.affine.curves else "has several outputs"
             if self.problem.beside:
                 why = f"fits {' and '.join(self.problem.beside)} beside its coefficients"
             raise UnsupportedError(
@@ -444,7 +444,9 @@ class Fit(Fitted, Generic[GivenRows]):
         return {self.table.names[column] for column in columns if self.rows.is_two_valued(column)}
 
 
-def private_columns(affine: Affine, rows: RowData, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
+def private_columns(
+    affine: Features, rows: RowData, names: Sequence[str], attributes: Sequence[str] | None
+) -> list[int]:
     """Return the raw columns that are private: all that reach the model, or those that somebody named."""
     numbers = {coordinate.column for coordinate in affine.coordinates if coordinate.level is None}
     columns = _asked_for(affine, names, attributes)
@@ -457,7 +459,7 @@ def private_columns(affine: Affine, rows: RowData, names: Sequence[str], attribu
     return columns
 
 
-def _asked_for(affine: Affine, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
+def _asked_for(affine: Features, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
     if attributes is None:
         return sorted({coordinate.column for coordinate in affine.coordinates})
     if isinstance(attributes, str):

@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 
 from seepage._noise import GaussianNoise
 from seepage.errors import UnsupportedError
-from seepage.linear.columns import Affine, Curves
+from seepage.linear.columns import Curves, Features
 from seepage.linear.information._scales import Scales
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import JointSums, Loss, Minimizer, Problem, joint_sums
@@ -62,7 +62,7 @@ class Geometry:
         cls,
         problem: Problem,
         minimizer: Minimizer,
-        affine: Affine,
+        affine: Features,
         columns: Sequence[int],
         noise: GaussianNoise,
         public_label: bool,

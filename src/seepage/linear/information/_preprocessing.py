@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from seepage._noise import GaussianNoise
 from seepage._tables import Model, Table
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.columns import Affine, Claim, Step, is_called, learns, single_steps, walk, what_was_learned
+from seepage.linear.columns import Claim, Features, Step, is_called, learns, single_steps, walk, what_was_learned
 from seepage.linear.information._scales import Scales
 from seepage.linear.objective import ActiveSet, Additive, Loss, derivatives
 from seepage.linear.rows import Batch, Frame, RowData
@@ -33,7 +33,7 @@ class BehindSteps(Protocol):
     """A model behind steps, with the rows that it was fitted on."""
 
     @property
-    def affine(self) -> Affine:
+    def affine(self) -> Features:
         """What the steps do to the raw columns."""
         ...
 
@@ -163,7 +163,7 @@ def lacking(batch: Batch, columns: Sequence[tuple[int, ...]]) -> NDArray[np.bool
     return found
 
 
-def with_filled_moved(batch: Batch, affine: Affine, features: NDArray[np.intp], by: Array) -> Batch:
+def with_filled_moved(batch: Batch, affine: Features, features: NDArray[np.intp], by: Array) -> Batch:
     """Return rows in which the cells of some features that were filled in have moved by so much."""
     rows, at = np.nonzero(lacking(batch, columns_of(affine, features)))
     more = sparse.csr_array((by[at], (rows, features[at])), shape=batch.features.shape)
@@ -265,7 +265,7 @@ def preprocessing_of(
     offset = not solved.intercept and any(
         each.scaler is not None and (each.scaler.centers or each.scaler.shift) for each in found
     )
-    scales = _scales(fit.affine.features, solved, noise, features, columns, origin, moments, found)
+    scales = _scales(fit.affine.count, solved, noise, features, columns, origin, moments, found)
     # A step is public as far as it made something of other rows.
     rest = {
         claim.step
@@ -325,7 +325,7 @@ def _filled(fit: BehindSteps) -> tuple[str, ...]:
 
 
 def _walked(fit: BehindSteps) -> list[Step]:
-    return list(walk(fit.preprocess, Affine.raw(len(fit.table.names)), lambda: fit.table.native))
+    return list(walk(fit.preprocess, Features.raw(len(fit.table.names)), lambda: fit.table.native))
 
 
 def _called(path: str, step: object) -> str:
@@ -334,7 +334,7 @@ def _called(path: str, step: object) -> str:
     return path if path.rpartition(".")[2].startswith(name.lower()) else f"{path} ({name})"
 
 
-def columns_of(affine: Affine, features: NDArray[np.intp]) -> tuple[tuple[int, ...], ...]:
+def columns_of(affine: Features, features: NDArray[np.intp]) -> tuple[tuple[int, ...], ...]:
     """Return the raw columns that each of some features is made of."""
     found, reach = [], affine.reach()
     for feature in features:

@@ -33,7 +33,7 @@ from seepage._facts import Assumption, given
 from seepage._noise import GaussianNoise
 from seepage._shapes import Balanced, PerUnit, RobustCovariance, Shape
 from seepage.errors import InputError, UnansweredError, UnsupportedError
-from seepage.linear.columns import Affine, Curves, feature_names
+from seepage.linear.columns import Curves, Features, feature_names
 from seepage.linear.information._preprocessing import columns_of, lacking
 from seepage.linear.information._scales import Scales
 from seepage.linear.objective import Derivatives, Loss, Minimizer, Problem, derivatives
@@ -250,7 +250,7 @@ class Shaping:
 
     problem: Problem
     minimizer: Minimizer
-    affine: Affine
+    affine: Features
     names: tuple[str, ...]
     """The raw columns."""
     rows: RowData

@@ -483,7 +483,7 @@ def _raw_units(fit: Fit[Any]) -> Array | None:
     """Return the map to coefficients of the columns themselves, where each feature is one of them; None elsewhere."""
     matrix, size = fit.affine.matrix.toarray(), fit.problem.size
     one = ((matrix != 0).sum(axis=0) == 1).all() and ((matrix != 0).sum(axis=1) == 1).all()
-    if fit.affine.bends or not one or np.isnan(fit.affine.offset).any():
+    if fit.affine.curves or not one or np.isnan(fit.affine.offset).any():
         return None
     found = np.eye(size)
     features = len(matrix)

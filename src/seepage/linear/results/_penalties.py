@@ -37,39 +37,32 @@ class Penalty(NamedTuple):
     on_constant: bool
 
 
-class LossPulls(NamedTuple):
-    """What the losses of a fitted model pull at each coefficient with."""
-
-    coefficients: Array
-    slope: Array
-    """g."""
-    size: float
-    """The largest sum of absolute values that it is a sum of."""
-    constant: int | None
-    """Which of them is the constant."""
-
-    @classmethod
-    def of(
-        cls, glm: GLM, params: Array, exog: Array, y: Array, added: tuple[Array, Array], at: int | None
-    ) -> "LossPulls":
-        """Return those at some parameters; `added` are weights and offset."""
-        loss, (weights, offset) = glm.loss, added
-        pull = -weights * loss.slope(exog @ params + offset, y)
-        return cls(params, exog.T @ pull, float((np.abs(exog).T @ np.abs(pull)).max()), at)
-
-
 def is_regularized(results: Any) -> bool:
     """Return whether some results are of fit_regularized."""
     name = type(results).__name__
     return "Regularized" in name or name.startswith("L1")
 
 
-def penalty_of(results: Any, slopes: LossPulls) -> Penalty:
-    """Return the penalty that results of fit_regularized were fitted with, or refuse to guess it."""
+def penalty_of(results: Any, glm: GLM, weights: Array, offset: Array, y: Array, constant: int | None) -> Penalty:
+    """Return the penalty that results of fit_regularized were fitted with, or refuse to guess it.
+
+    Parameters
+    ----------
+    results : results of statsmodels
+    glm : GLM
+        The same model, not fitted.
+    weights, offset, y : ndarray of shape (n,)
+        Of the rows.
+    constant : int or None
+        Which coefficient is the constant.
+    """
+    params, exog = (np.asarray(each, dtype=np.float64) for each in (results.params, results.model.exog))
     settings = getattr(results, "mle_settings", None) or {}
     if "alpha" in settings:
-        return _kept(np.asarray(settings["alpha"], dtype=np.float64), slopes)
-    found = _read_back(slopes)
+        return _kept(np.broadcast_to(np.asarray(settings["alpha"], dtype=np.float64), params.shape), constant)
+    falling = -weights * glm.loss.slope(exog @ params + offset, y)
+    size = float((np.abs(exog).T @ np.abs(falling)).max())
+    found = _read_back(params, exog.T @ falling, size, constant)
     family = type(getattr(results.model, "family", None)).__name__
     if found.squares and not found.absolute and family in _SCALED:
         raise UnsupportedError(
@@ -79,68 +72,44 @@ def penalty_of(results: Any, slopes: LossPulls) -> Penalty:
     return found
 
 
-def _kept(alpha: Array, slopes: LossPulls) -> Penalty:
+def _kept(alpha: Array, constant: int | None) -> Penalty:
     """Return a penalty on absolute values that the results know."""
-    each = np.broadcast_to(alpha, slopes.coefficients.shape)
-    others = np.delete(each, slopes.constant) if slopes.constant is not None else each
-    constant = None if slopes.constant is None else float(each[slopes.constant])
-    if np.ptp(others) or constant not in (None, 0.0, float(others[0])):
+    others = alpha if constant is None else np.delete(alpha, constant)
+    on_constant = 0.0 if constant is None else float(alpha[constant])
+    if np.ptp(others) or on_constant not in (0.0, float(others[0])):
         raise UnsupportedError(
-            f"This model was fitted with alpha={each.tolist()}: a penalty of its own for each coefficient is not "
+            f"This model was fitted with alpha={alpha.tolist()}: a penalty of its own for each coefficient is not "
             "measured. Fit with one alpha for all, and that or zero for the constant."
         )
-    return Penalty(0.0, float(others[0]), bool(constant))
+    return Penalty(0.0, float(others[0]), bool(on_constant))
 
 
-def _read_back(slopes: LossPulls) -> Penalty:
-    w, g = slopes.coefficients, slopes.slope
+def _read_back(w: Array, g: Array, size: float, constant: int | None) -> Penalty:
     largest = float(np.abs(g).max())
-    zeros = w == 0
-    if largest <= _NOTHING * slopes.size and not zeros.any():
+    if largest <= _NOTHING * size and w.all():
         return Penalty(0.0, 0.0, False)
-    # Whether the constant was left free, as a vector of alphas says it; one that is free is not zero.
-    at, there, free = slopes.constant, np.ones(len(w), dtype=bool), False
-    if at is not None and w[at] != 0 and abs(g[at]) <= _LEFT * largest:
-        free, there[at] = True, False
-    active = there & ~zeros
-    signs = np.sign(w[active])
-    held = np.abs(g[zeros & there])
-    beyond = False
-    both = np.column_stack([w[active], signs])
+    # A vector of alphas may leave the constant free; one that is free is not zero.
+    free = constant is not None and w[constant] != 0 and abs(g[constant]) <= _LEFT * largest
+    there = np.arange(len(w)) != (constant if free else -1)
+    active, zeros, sides = there & (w != 0), there & (w == 0), np.column_stack([w, np.sign(w)])
     # Squares alone, absolute values alone, and both.
     for kinds in ([0], [1], [0, 1]):
         if active.sum() <= len(kinds):
             continue
         factors = np.zeros(2)
-        factors[kinds] = np.linalg.lstsq(both[:, kinds], g[active], rcond=None)[0]
-        if np.abs(both @ factors - g[active]).max() > _LEFT * largest or (factors < 0).any():
-            continue
+        factors[kinds] = np.linalg.lstsq(sides[active][:, kinds], g[active], rcond=None)[0]
+        is_solved = np.abs(sides[active] @ factors - g[active]).max() <= _LEFT * largest
         squares, absolute = factors.tolist()
-        if held.size and held.max() > absolute * (1 + _LEFT):
-            beyond = True
+        if not is_solved or min(factors) < 0 or np.abs(g[zeros]).max(initial=0.0) > absolute * (1 + _LEFT):
             continue
-        if at is not None and free and squares * abs(w[at]) + absolute <= 2 * _LEFT * largest:
+        if constant is not None and free and squares * abs(w[constant]) + absolute <= 2 * _LEFT * largest:
             raise UnsupportedError(
-                "This model was fitted with fit_regularized, whose results do not keep the penalty, and its constant "
-                f"is so near zero ({w[at]:.2g}) that they do not tell whether it had one. Fit without a constant. "
-                f"{_WAY_OUT}"
+                f"Results of fit_regularized do not keep the penalty, and the constant is so near zero "
+                f"({w[constant]:.2g}) that they do not tell whether it had one. Fit without a constant. {_WAY_OUT}"
             )
-        return Penalty(squares, absolute, at is not None and not free)
-    raise UnsupportedError(_why(int(active.sum()), beyond))
-
-
-def _why(active: int, beyond: bool) -> str:
-    start = "This model was fitted with fit_regularized, whose results do not keep the penalty, and"
-    if beyond:
-        return (
-            f"{start} it has a coefficient at zero that the penalty on the others would not keep there: it came to "
-            "zero on the way and was left there, which is not the minimum. Fit with zero_tol=1e-12, or from other "
-            f"start_params. {_WAY_OUT}"
-        )
-    if active < 3:
-        return f"{start} with {active} coefficients that are not zero it cannot be told from them. {_WAY_OUT}"
-    return (
-        f"{start} no one alpha and L1_wt for all coefficients (and none, or the same, for the constant) lead to these "
-        "coefficients: the solver stopped early, or each has an alpha of its own. Fit with cnvrg_tol=1e-12, "
-        f"zero_tol=1e-12 and maxiter=10_000. {_WAY_OUT}"
+        return Penalty(squares, absolute, constant is not None and not free)
+    raise UnsupportedError(
+        f"Results of fit_regularized do not keep the penalty, and it cannot be told from their {int(active.sum())} "
+        "coefficients that are not zero: the solver stopped early, or each has an alpha of its own. Fit with "
+        f"cnvrg_tol=1e-12, zero_tol=1e-12 and maxiter=10_000. {_WAY_OUT}"
     )

@@ -3,6 +3,7 @@
 Nothing of statsmodels is imported: whoever has such an object has it already.
 """
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from seepage._tables import Column, Data, Model
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import columns_of, frame_of
 from seepage.linear.objective import CANONICAL, GLM
-from seepage.linear.results._penalties import LossPulls, is_regularized, penalty_of
+from seepage.linear.results._penalties import is_regularized, penalty_of
 
 Array = NDArray[np.float64]
 
@@ -91,7 +92,11 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     glm = _kind(results, fitted)
     params = np.asarray(results.params, dtype=np.float64)
     y = _labels(fitted)
-    weights = _weights(fitted, len(y))
+    # Frequencies, variances and trials alike multiply the log likelihood of a row.
+    several = _listed(
+        fitted, *["weights"] * (type(fitted).__name__ == "WLS"), "freq_weights", "var_weights", "n_trials"
+    )
+    weights = prod(several, start=np.ones(len(y)))
     design = getattr(fitted.data, "model_spec", None)
     label = str(fitted.endog_names) if isinstance(fitted.endog_names, str) else "label"
     if design is None:
@@ -112,18 +117,15 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     glm.n_features_in_ = glm.coef_.shape[-1]
     if glm.family == "multinomial" or (glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all()):
         glm.classes_ = np.unique(y)
-    offset = _offset(fitted, len(y))
+    offset = sum(_listed(fitted, "offset", "exposure"), start=np.zeros(len(y)))
     remarks: tuple[Assumption, ...] = ()
     if is_regularized(results):
-        slopes = LossPulls.of(
-            glm, params, np.asarray(fitted.exog), np.asarray(y, dtype=np.float64), (weights, offset), intercept
+        glm.penalty, glm.absolute, glm.penalize_intercept = penalty_of(
+            results, glm, weights, offset, np.asarray(y, dtype=np.float64), intercept
         )
-        found = penalty_of(results, slopes)
-        glm.penalty, glm.absolute, glm.penalize_intercept = found
         remarks = (_PENALTY,)
     each = None if (weights == 1).all() else weights
-    frequencies = getattr(fitted, "freq_weights", None)
-    counted = frequencies is not None and bool((np.asarray(frequencies) != 1).any())
+    counted = any((frequencies != 1).any() for frequencies in _listed(fitted, "freq_weights"))
     summary = _summary(results, intercept)
     return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks, counted, summary)
 
@@ -195,23 +197,7 @@ def _labels(fitted: Any) -> Column:
     return given if plain and (np.unique(given, return_inverse=True)[1] == codes).all() else codes
 
 
-def _weights(fitted: Any, count: int) -> Array:
-    """Return what each row weighs: frequencies, variances and trials alike multiply its log likelihood."""
-    found = np.ones(count)
-    if type(fitted).__name__ == "WLS":
-        return found * np.asarray(fitted.weights, dtype=np.float64)
-    for name in ("freq_weights", "var_weights", "n_trials"):
-        each = getattr(fitted, name, None)
-        if each is not None:
-            found = found * np.asarray(each, dtype=np.float64)
-    return found
-
-
-def _offset(fitted: Any, count: int) -> Array:
-    """Return what is added to each row's margin."""
-    total = np.zeros(count)
-    for name in ("offset", "exposure"):
-        each = getattr(fitted, name, None)
-        if each is not None:
-            total = total + np.asarray(each, dtype=np.float64)
-    return total
+def _listed(fitted: Any, *names: str) -> list[Array]:
+    """Return those of some numbers of each row that a model has."""
+    found = [getattr(fitted, name, None) for name in names]
+    return [np.asarray(each, dtype=np.float64) for each in found if each is not None]

@@ -42,7 +42,7 @@ def _term(formula: Formula, term: FormulaTerm) -> tuple[str, Any]:
     if not term.numbers and len(term.levels) == 1:
         ((name, levels),) = term.levels.items()
         return name, _levels(levels, formula.at(term.columns, term.levels))
-    if formula.line(term) != (1.0, 0.0):
+    if term.line != (1.0, 0.0):
         raise UnsupportedError(
             f"The term {term.code!r} of this formula is measured, and not published. Make its columns before, name "
             "them in the formula, and publish that."

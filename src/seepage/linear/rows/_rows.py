@@ -20,7 +20,7 @@ from sklearn.base import TransformerMixin
 
 from seepage._tables import Column, Data, Table
 from seepage.errors import InputError
-from seepage.linear.columns import Affine, Missing, bent_values, check_map, missing_cells
+from seepage.linear.columns import Features, Missing, bent_values, check_map, missing_cells
 from seepage.linear.rows._balance import Balance, Rebalanced
 from seepage.linear.rows._labels import Labels
 from seepage.linear.rows._sparse import sparse_gram
@@ -215,7 +215,7 @@ class Reading:
     labels: Labels
     class_weight: Array | None
     intercept: bool
-    affine: Affine
+    affine: Features
     """What preprocessing does to the raw columns."""
     balance: Balance | None = None
     """What the class weights are balanced by, if they are."""
@@ -227,7 +227,7 @@ class Reading:
             factor = self.class_weight[self.labels.positions(labels)]
             weights = factor if weights is None else weights * factor
         encoded, bent = self.labels.encode(labels), None
-        if self.affine.bends:
+        if self.affine.curves:
             bent = bent_values(self.affine, Table(table, ()))
         return Batch(
             self.features(table),
@@ -467,7 +467,7 @@ def check_filled(batch: Batch, table: Table, start: int) -> None:
             )
 
 
-def check_raw(table: Table, affine: Affine, missing: Missing, start: int = 0) -> None:
+def check_raw(table: Table, affine: Features, missing: Missing, start: int = 0) -> None:
     """Refuse extreme raw values, which preprocessing could hide, in the columns that reach the model."""
     if not table.is_frame and table.native.dtype.kind in "biuf" and can_be_squared(stored(table.native).ravel("K")):
         return

@@ -11,9 +11,9 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import (
-    Affine,
-    affine_of,
+    Features,
     feature_names,
+    features_of,
     fitted_columns,
     split,
 )
@@ -43,7 +43,7 @@ class SurvivalFit(Fitted):
     model: Model
     """With the steps before it."""
     estimator: Cox
-    affine: Affine
+    affine: Features
     table: Table
     rows: InMemory
     outcomes: Outcomes
@@ -68,12 +68,12 @@ class SurvivalFit(Fitted):
         table = Table.of(X, fitted_columns(preprocess, estimator))
         if len(table) == 0:
             raise InputError("X has no rows: nobody's leakage can be measured.")
-        affine = affine_of(preprocess, estimator, table.names)
+        affine = features_of(preprocess, estimator, table.names)
         check_width(np.size(estimator.coef_))
         outcomes = Outcomes.of(y, len(table))
         reading = Reading(preprocess, Labels(None, None, 1), None, False, affine)
         weights = checked_weights(sample_weight, len(table))
-        rows = InMemory(table, np.zeros(len(table)), weights, reading, batch_rows(affine.features, affine.slopes))
+        rows = InMemory(table, np.zeros(len(table)), weights, reading, batch_rows(affine.count, affine.slopes))
         if rows.missing:
             raise UnsupportedError(
                 "Some cells of these rows are missing and filled in before the model, which is not measured for "
@@ -91,7 +91,7 @@ class SurvivalFit(Fitted):
         """The features, and the coordinates that reach steps which are not affine."""
         if self.rows.reading.preprocess is not None:
             check_raw(self.table, self.affine, self.rows.missing)
-        features = np.empty((self.rows.count, self.affine.features))
+        features = np.empty((self.rows.count, self.affine.count))
         bent = None
         for span in self.rows.spans():
             batch = self.rows.read(span, self.names)
