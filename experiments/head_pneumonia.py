@@ -16,7 +16,7 @@ from experiments._networks import mnist, pneumonia
 from experiments._result import Result
 from experiments._work import Work
 from seepage.attacks import AttributeInversion
-from seepage.linear import Affine, through
+from seepage.linear import Features, through
 
 VERSION = 1
 PEOPLE, FEATURES, PATCH = 60, 8, 4
@@ -50,7 +50,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 @through.register
-def _(step: Encoder, incoming: Affine, path: str) -> Affine:
+def _(step: Encoder, incoming: Features, path: str) -> Features:
     return incoming.bent(step.transform, path, step.slopes)
 
 
