@@ -98,7 +98,7 @@ class Comparison:
             return (said,)
         names["cells"] = several([f"row {i + 1} column {j + 1}" for i, j in self.left])
         left = "Compared with nothing, and not counted, in {path}: {cells}."
-        return said, Assumption("not compared", left, names=names)
+        return said, Assumption("written", left, names=names)
 
 
 def compare(table: PrintedTable, fitted: FittedNumbers, count: int, names: Sequence[str]) -> Comparison:
