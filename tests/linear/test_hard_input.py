@@ -49,7 +49,7 @@ HARD = {
     "X with one dimension": ("two dimensions", {"X": B}),
     "no rows": ("no rows", {"X": A[:0], "y": B[:0]}),
     "an unfitted model": ("not fitted", {"model": Ridge()}),
-    "a tree model": ("RandomForestRegressor cannot be measured", {"model": RandomForestRegressor(2).fit(A, B)}),
+    "a tree model": ("not answered for trees", {"model": RandomForestRegressor(2).fit(A, B)}),
     "an L1 penalty of single steps": (
         "not plain L2.*LogisticRegression with an l1_ratio",
         {"model": SGDClassifier(loss="log_loss", penalty="l1").fit(A, BINARY), "y": BINARY},

@@ -7,7 +7,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 import torch
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
-from sklearn.linear_model import HuberRegressor
+from sklearn.linear_model import HuberRegressor, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -29,16 +29,16 @@ def _named(name):
 
 
 CASES = {
-    "a forest": (RandomForestClassifier(3).fit(X, PEOPLE["ill"]), "Nearest: splines and interactions"),
-    "XGBoost": (_named("XGBClassifier"), "Nearest: splines and interactions"),
-    "LightGBM": (_named("LGBMRegressor"), "Nearest: splines and interactions"),
+    "a forest": (RandomForestClassifier(3).fit(X, PEOPLE["ill"]), r"seepage.measure\(forest, X, y\)"),
+    "XGBoost": (_named("XGBClassifier"), r"seepage.measure\(forest, X, y\)"),
+    "LightGBM": (_named("LGBMRegressor"), r"seepage.measure\(forest, X, y\)"),
     "a GAM": (_named("LogisticGAM"), "Nearest: SplineTransformer"),
     "a mixed model": (_named("Lmer"), "with ids= for people with several rows"),
     "a support vector machine": (SVC().fit(X, PEOPLE["ill"]), "Nearest: LogisticRegression"),
     "neighbors": (KNeighborsClassifier().fit(X, PEOPLE["ill"]), "Neighbors are the records themselves"),
     "naive Bayes": (GaussianNB().fit(X, PEOPLE["ill"]), "Nearest: LogisticRegression"),
     "a robust regression": (HuberRegressor().fit(X, PEOPLE["cost"]), "Nearest: Ridge"),
-    "several models": (BaggingClassifier(n_estimators=2).fit(X, PEOPLE["ill"]), "seepage.compose"),
+    "several models": (BaggingClassifier(LogisticRegression(), n_estimators=2).fit(X, PEOPLE["ill"]), "seepage.compose"),
     "a network": (torch.nn.Linear(2, 1), "seepage.network"),
 }
 

@@ -112,7 +112,7 @@ def test_natural_mistakes_are_answered(people, leak):
     with pytest.raises(seepage.errors.InputError, match="share"):
         Balanced(scale=1.0, floors={"a": 1.0}, share="much", balance=0.0)
     # Nobody is told about a scaler where there is none.
-    with pytest.raises(seepage.errors.PolicyError, match="does not follow the rows"):
+    with pytest.raises(seepage.errors.PolicyError, match='take shape="isotropic"'):
         seepage.calibrate(leak, error_floor={"a": 1e4}, shape=RobustCovariance(scale=1.0))
 
 

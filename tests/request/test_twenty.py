@@ -125,5 +125,5 @@ def test_somebody_alone_in_a_cell_is_named(decided):
     assert [each.people for each in decided["one alone"].findings if each.attributes == ("income",)] == [(3,)]
 
 
-def test_a_forest_is_sent_to_its_tool(decided):
-    assert "SACRO-ML" in decided["forest.pkl"].reasons[0]
+def test_a_pickled_forest_is_asked_for_in_another_form(decided):
+    assert "trees with skops" in decided["forest.pkl"].reasons[0]

@@ -54,7 +54,7 @@ class Report:
     >>> report
     Report(publishable edition about 442 people, 11 private attributes: Meets the policy for what it names)
     >>> report.verdict.judgments[0].target.sentence()
-    "Everyone's age: no unbiased guess has a standard error below 5."
+    "Everyone's age: no unbiased guess has a standard error below 5 years."
     """
 
     document: Document

@@ -61,7 +61,7 @@ class Claim:
     --------
     >>> from seepage.linear import Claim, Features
     >>> scaled = Features.raw(2).scaled([0.5, 2.0]).claimed(Claim("scaler", scales=True))
-    >>> scaled.shifted(1.0).claims[0][0].shift
+    >>> float(scaled.shifted(1.0).claims[0][0].shift)
     1.0
     """
 
