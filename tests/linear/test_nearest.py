@@ -7,7 +7,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 import torch
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
-from sklearn.linear_model import HuberRegressor, LogisticRegression
+from sklearn.linear_model import HuberRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -38,7 +38,7 @@ CASES = {
     "neighbors": (KNeighborsClassifier().fit(X, PEOPLE["ill"]), "Neighbors are the records themselves"),
     "naive Bayes": (GaussianNB().fit(X, PEOPLE["ill"]), "Nearest: LogisticRegression"),
     "a robust regression": (HuberRegressor().fit(X, PEOPLE["cost"]), "Nearest: Ridge"),
-    "several models": (BaggingClassifier(LogisticRegression(), n_estimators=2).fit(X, PEOPLE["ill"]), "seepage.compose"),
+    "several models": (BaggingClassifier(SVC(), n_estimators=2).fit(X, PEOPLE["ill"]), "seepage.compose"),
     "a network": (torch.nn.Linear(2, 1), "seepage.network"),
 }
 
