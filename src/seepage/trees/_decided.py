@@ -1,7 +1,6 @@
 """What an output checker is told of a model of trees: one word, and why."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -80,9 +79,8 @@ def _remedy(leak: TreeLeakage, people: int) -> str:
     if people > _TRIED or isinstance(leak.fitted.model, Path):
         return nothing
     tried = Table.of(leak.remedies())
-    column = partial(tried.column)
     for change, left, equations, score in zip(
-        *map(column, ("change", "determined", "equations", "accuracy")), strict=True
+        *map(tried.column, ("change", "determined", "equations", "accuracy")), strict=True
     ):
         if left == 0 and change != "as it is":
             return (

@@ -5,7 +5,6 @@ in the row space of the equations: if the diagonal of the projection onto it is 
 to the outcome, and is computed and checked here.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,7 +71,8 @@ def _of_all(equations: LeafEquations) -> Determined:
     projection = np.minimum((right**2).sum(axis=1), 1.0)
     within = np.full(len(projection), np.inf)
     near = np.flatnonzero(projection > 1 - _UNIT)
-    for people in _blocks(near):
+    for start in range(0, len(near), _BLOCK):
+        people = near[start : start + _BLOCK]
         # (A^T A)^+ A^T, the rows of these people.
         combination = np.asarray(matrix @ (right @ (right[people] / size**2).T)).T
         unit = np.asarray(combination @ matrix)
@@ -80,11 +80,6 @@ def _of_all(equations: LeafEquations) -> Determined:
         exact = np.abs(unit).max(axis=1) <= _UNIT
         within[people] = np.where(exact, np.abs(combination) @ equations.rounding, np.inf)
     return Determined(np.arange(len(projection)), projection, within, len(size))
-
-
-def _blocks(people: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    for start in range(0, len(people), _BLOCK):
-        yield people[start : start + _BLOCK]
 
 
 def _row_space(equations: LeafEquations) -> tuple[Array, Array]:

@@ -109,7 +109,7 @@ def _misfit(trees: Trees, off: int, leaves: int) -> str:
     order = " in the order in which the model was fitted" if trees.draws is not None else ""
     return (
         f"{off:,} of {leaves:,} leaves hold another value than these rows give, so nothing is said of this model.\n"
-        f"Give the rows and outcomes of the fit{order}, with its sample_weight.\n"
+        f"Give the rows and outcomes of the fit{order}, its columns in its order, and its sample_weight.\n"
         "Boosting that draws rows or shrinks otherwise than by a rate and an L2 penalty is not measured."
     )
 

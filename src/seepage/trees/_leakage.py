@@ -9,7 +9,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from seepage._tables import Array, Column, Data, Frame, Listed, Table, column_name, column_values, frame
+from seepage._tables import Array, Column, Data, Frame, Listed, Table, column_values, frame
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
@@ -23,6 +23,8 @@ from seepage.trees._values import by_trying, in_intervals
 
 # People who are looked at where there are too many to look at all.
 _SAMPLE: Final = 40
+# So many folds has the model of other people.
+_FEWEST: Final = 5
 # The share of an interval for the share of all.
 _CONFIDENCE: Final = 0.95
 
@@ -39,7 +41,6 @@ class FittedTrees:
     people: PeopleInMemory
     y: NDArray[Any]
     weight: Array | None
-    label: str
 
     @cached_property
     def trees(self) -> Trees:
@@ -500,6 +501,7 @@ def measure_trees(
     X, y, sample_weight, ids, groups
         As `seepage.measure` takes them.
     """
+    model = getattr(model, "best_estimator_", model)
     steps, last = (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
     if X is None or y is None:
         raise InputError("Trees are measured with the rows and outcomes of the fit: seepage.measure(forest, X, y).")
@@ -511,6 +513,10 @@ def measure_trees(
     if len(labels) != len(table):
         raise InputError(f"X has {len(table):,} rows and y {len(labels):,}: give the outcome of each row.")
     weight = None if sample_weight is None else np.asarray(column_values(sample_weight), dtype=np.float64)
-    fitted = FittedTrees(last, steps, table, people, labels, weight, column_name(y, "label"))
+    fitted = FittedTrees(last, steps, table, people, labels, weight)
+    if len(table) < _FEWEST:
+        raise InputError(f"Trees are measured with at least {_FEWEST} people, and X has {len(table)}.")
+    if fitted.trees.structure.feature.max() >= fitted.features.shape[1]:
+        raise InputError("X has fewer columns than the model splits. Give the columns of the fit, in its order.")
     _ = fitted.equations
     return TreeLeakage(fitted)

@@ -57,6 +57,7 @@ class Trees:
 
 def is_trees(model: object) -> bool:
     """Return whether a model is made of trees, by its class."""
+    model = getattr(model, "best_estimator_", model)
     model = getattr(model, "_final_estimator", model)
     module, name = type(model).__module__.partition(".")[0], type(model).__name__
     if module == "sklearn":
@@ -80,7 +81,9 @@ def read(model: Any) -> Trees:
     name = type(model).__name__
     if type(model).__module__.startswith(("xgboost", "lightgbm")):
         return _read_booster(model)
-    _check_fitted(model)
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
     if name.startswith("HistGradientBoosting"):
         return _read_histogram_boosting(model)
     if name.startswith("GradientBoosting"):
@@ -88,12 +91,6 @@ def read(model: Any) -> Trees:
     if name.startswith(_FORESTS):
         return _read_forest(model)
     raise UnsupportedError(f"What {name} gives away is not measured. {_WAY_OUT}")
-
-
-def _check_fitted(model: Any) -> None:
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
 
 
 def _read_forest(model: Any) -> Trees:
