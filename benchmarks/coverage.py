@@ -126,7 +126,7 @@ def visited(setting: Setting, exact: Array, taken: Array, random: np.random.Gene
     people = exact.shape[1]
     visits, schedule = Visits(people, 1), Schedule(np.arange(people), setting.visits, random)
     nothing = np.zeros((people, 0), dtype=np.intp)
-    findings = VisitFindings(visits, np.ones((people, 1)), None, Visits(people, 0), nothing)
+    findings = VisitFindings(visits, np.ones((people, 1)), Visits(people, 0), nothing)
     schedule.begin(setting.steps, TOGETHER, 0, 1)
     assert schedule.stretches is not None
     for step in range(setting.steps):

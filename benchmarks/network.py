@@ -161,7 +161,7 @@ class Training:
                 sweeps=sweeps,
                 people=people,
             )
-            self.planned = accountant.plan(x[:1], steps=epochs * batches, batch_size=batch).cost
+            self.planned = accountant.plan(steps=epochs * batches, batch_size=batch).cost
             made = accountant.attach(engine, model=self.model, epochs=epochs, **settings)
         self.module, self.optimizer, *criterion, self.loader = made
         self.criterion = criterion[0] if criterion else self.loss

@@ -225,11 +225,6 @@ def test_who_took_part_must_be_known_record_by_record():
     np.testing.assert_array_equal(accountant.information().steps, [3, 1, 2])
 
 
-def test_a_spectrum_is_of_one_record():
-    with pytest.raises(UnsupportedError, match="'a' has 2 records"):
-        FisherAccountant(nn.Linear(3, 2), LOSS, ids=["a", "a", "b"], label="public", spectrum=True)
-
-
 def test_ids_of_another_length_are_refused():
     model, x, y = build("linear")
     with pytest.raises(seepage.errors.InputError, match="ids names 2"):

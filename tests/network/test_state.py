@@ -31,9 +31,7 @@ def made(ids=range(PEOPLE), **settings):
     return accountant
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"probes": 2, "spectrum": 3}, {"groups": {"top": torch.arange(36).view(1, 6, 6) < 18}}]
-)
+@pytest.mark.parametrize("settings", [{}, {"probes": 2}, {"groups": {"top": torch.arange(36).view(1, 6, 6) < 18}}])
 def test_a_killed_and_resumed_run_counts_every_step_once(settings):
     whole = observe(made(**settings), 8)
     killed = observe(made(**settings), 5)
@@ -68,7 +66,6 @@ def test_a_resumed_opacus_run_is_checked_against_opacus():
     "settings",
     [
         {"clipping": "smooth"},
-        {"spectrum": 2},
         {"sweeps": 3},
         {"people": 5},
         {"groups": {"a": torch.ones(1, 6, 6) > 0}},
@@ -100,9 +97,7 @@ def _rank(rank, port, queue):
     try:
         inner = network()
         model = DifferentiallyPrivateDistributedDataParallel(inner)
-        accountant = FisherAccountant(
-            inner, nn.CrossEntropyLoss(), ids=range(PEOPLE), label="public", spectrum=3, seed=0
-        )
+        accountant = FisherAccountant(inner, nn.CrossEntropyLoss(), ids=range(PEOPLE), label="public", seed=0)
         torch.manual_seed(rank)
         loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=20)
         module, optimizer, loader = attached(accountant, model, loader, 4, noise_multiplier=0.8, max_grad_norm=0.5)
@@ -114,7 +109,6 @@ def _rank(rank, port, queue):
         with pytest.raises(seepage.errors.UnansweredError, match="synchronize"):
             accountant.leakage()
         own = np.bincount(accountant._run.findings.visits.arrays()["person"], minlength=PEOPLE)
-        tables = torch.stack(accountant._run.findings.sketch.tables).numpy()
         accountant.synchronize()
         accountant.synchronize()
         examples = accountant.leakage().examples
@@ -127,9 +121,6 @@ def _rank(rank, port, queue):
                 examples["dfil"].to_numpy(),
                 np.bincount(gathered.visits.arrays()["person"], minlength=PEOPLE),
                 weights.numpy(),
-                tables,
-                torch.stack(gathered.sketch.tables).numpy(),
-                examples[["eta_low", "eta"]].to_numpy(),
             )
         )
     finally:
@@ -152,6 +143,4 @@ def test_two_processes_add_up():
     assert ((first[1] > 0) != (second[1] > 0)).all()
     for found in (first, second):
         np.testing.assert_array_equal(found[3], first[1] + second[1])
-        np.testing.assert_allclose(found[6], first[5] + second[5], rtol=1e-12)
-        assert (found[7][:, 0] <= found[7][:, 1]).all()
         assert (found[2] > 0).all()

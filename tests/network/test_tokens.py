@@ -209,10 +209,9 @@ def test_what_is_not_known_of_integers_is_refused(kind, private, message):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("setting", [{"groups": {"first": [0]}}, {"spectrum": True}])
-def test_groups_and_a_spectrum_are_not_of_tokens(setting):
-    with pytest.raises(seepage.errors.UnsupportedError, match="Leave groups and spectrum out"):
-        FisherAccountant(built(), LOSS, ids=range(5), label="public", private=TEXT, **setting)
+def test_groups_are_not_of_tokens():
+    with pytest.raises(seepage.errors.UnsupportedError, match="Leave groups out"):
+        FisherAccountant(built(), LOSS, ids=range(5), label="public", private=TEXT, groups={"first": [0]})
 
 
 def test_a_mask_beside_numbers_is_public_once_that_is_said():

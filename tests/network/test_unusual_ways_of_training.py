@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import TensorDataset
 
 import seepage
-from seepage.network import FisherAccountant
+from seepage.network import FisherAccountant, step_information
 from seepage.network._step import Mechanism
 
 COUNT = 12
@@ -216,19 +216,33 @@ def test_a_visit_with_dropout_is_that_of_the_masks_it_drew(clipping):
         assert found[i] == pytest.approx(expected, rel=1e-6)
 
 
-def test_several_probes_and_a_spectrum_with_dropout_are_answered():
-    def dropped():
-        return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 3))
+class Tempered(nn.Module):
+    """A network with a temperature and a drop rate that training changes, as plain attributes."""
 
-    run = Watched(dropped, DATA, LOSS, accountant={"probes": 2, "spectrum": 6}).train()
-    examples = run.accountant.leakage().examples
-    assert (examples["eta"] > 0).all()
-    # With all directions the sketch is the matrix itself: symmetric, if one mask made both of its sides.
-    for table in run.accountant._run.findings.sketch.tables:
-        np.testing.assert_allclose(table, table.mT, atol=1e-9 * float(table.max()))
+    def __init__(self):
+        super().__init__()
+        self.first, self.drop, self.last = nn.Linear(6, 8), nn.Dropout(0.0), nn.Linear(8, 3)
+        self.temperature = 1.0
+
+    def forward(self, x):
+        return self.last(self.drop(torch.tanh(self.first(x)))) / self.temperature
 
 
-@pytest.mark.parametrize("settings", [{"spectrum": 6}, {"probes": 2}, {"label": "private"}])
+def test_visits_follow_plain_attributes():
+    """All that changes is the temperature; a single value is measured as it is."""
+    model, true = Tempered().double(), 0.0
+    mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=100.0)
+    groups = {f"column {j}": [j] for j in range(5)}
+    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", groups=groups)
+    accountant.watch(DATA, steps=4)
+    for _ in range(4):
+        true = true + step_information(model, LOSS, (X, Y), mechanism=mechanism, label="public").trace
+        model.temperature *= 2.0
+        accountant.step(noise_multiplier=1.0, max_grad_norm=100.0, sample_rate=None, batch=range(COUNT))
+    np.testing.assert_allclose(accountant.information().traces.sum(1), true, rtol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{"probes": 2}, {"label": "private"}])
 def test_another_loss_than_training_s_is_refused_whatever_is_asked_for(settings):
     target = F.one_hot(Y, 3).double() if settings.get("label") == "private" else Y
     run = Watched(Perceptron, TensorDataset(X, target), LOSS, accountant=settings)

@@ -26,7 +26,6 @@ def leak():
         unamplified=traces * 3,
         uncertainty=(0.05 * traces.sum(1)) ** 2,
         doubt=(0.05 * traces.sum(1)) ** 2,
-        spectrum=None,
         mechanisms=((1.0, 0.01, 20),),
         assumptions=(Assumption("release", "Noise of standard deviation {scale}.", {"scale": given(0.123456, "g")}),),
     )

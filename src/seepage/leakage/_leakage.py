@@ -67,8 +67,7 @@ class Leakage:
     def attributes(self) -> Frame:
         """One row per person, one column per attribute: eta of that attribute alone.
 
-        Of a group of several values of a network it is an estimate of a bound: the square root of the trace, or closer
-        with a spectrum.
+        Of a group of several values of a network it is an estimate of a bound: the square root of the trace.
         """
         return self.people.frame(self.information.attributes())
 

@@ -89,9 +89,7 @@ _TERMS = {
         "for several releases together.",
         "Of several releases together the true eta is between the two, if their etas are exact; of a network both are "
         "estimates, which bound nothing, and the closer they are, the less depends on what is not known.",
-        "For networks both come from a sketch of the information over the visits to a person's record, of which eta "
-        "adds all that may be left out and eta_low nothing; without a spectrum eta is the square root of the estimated "
-        "trace, and eta_low is 0.",
+        "For networks eta is the square root of the estimated trace of the information, and eta_low is 0.",
         ("eta",),
     ),
     "dfil_high": Term(

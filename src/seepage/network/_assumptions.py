@@ -50,7 +50,6 @@ def assumptions(
     sweeps: int,
     probes: int,
     visits: int,
-    spectrum: bool,
     several: bool,
     unanswered: int,
     unlimited: int,
@@ -161,31 +160,16 @@ def assumptions(
         ),
         (overdrawn > 0, "drawn", "More batches were drawn than steps taken; all of them count."),
         (
-            not spectrum,
+            True,
             "eta",
-            "eta is the square root of the estimated trace, as the trace bounds the largest eigenvalue (eta_low is 0): "
-            "keep a spectrum to estimate eta more closely.",
-        ),
-        (
-            spectrum,
-            "eta",
-            "eta and eta_low are estimates, from a sketch of the information at the visits: eta counts all that the "
-            "sketch may have left out, eta_low none of it. Neither bounds the truth, and what few visits miss is in "
-            "neither.",
+            "eta is the square root of the estimated trace, as the trace bounds the largest eigenvalue (eta_low is 0).",
         ),
         (
             several,
             "groups",
-            "Eta of a group of several values is "
-            + (
-                "an estimate of the square root of the largest eigenvalue of its information, with all that the sketch "
-                "may have left out"
-                if spectrum
-                else "the square root of the estimated trace of its information, as the trace bounds the largest "
-                "eigenvalue"
-            )
-            + ": its floor is for every combination of these values with weights whose squares add up to 1, and no "
-            "mean over them.",
+            "Eta of a group of several values is the square root of the estimated trace of its information, as the "
+            "trace bounds the largest eigenvalue: its floor is for every combination of these values with weights "
+            "whose squares add up to 1, and no mean over them.",
         ),
     ):
         if holds:

@@ -195,10 +195,10 @@ def _stretch_sums(visits: Table, taken: Array, value: Array) -> Array:
     total, count = np.zeros_like(taken), np.zeros_like(taken)
     np.add.at(total, at, value)
     np.add.at(count, at, 1.0)
-    return (visit_weights(count, taken) * total).sum(1)
+    return (_visit_weights(count, taken) * total).sum(1)
 
 
-def visit_weights(count: Array, taken: Array) -> Array:
+def _visit_weights(count: Array, taken: Array) -> Array:
     """Return how many steps each visit stands for, given how many there are of each person in each stretch."""
     visited = np.where(count > 0, taken, 0.0)
     seen, all_steps = visited.sum(1, keepdims=True), taken.sum(1, keepdims=True)

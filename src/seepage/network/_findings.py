@@ -1,4 +1,4 @@
-"""All that visits have found so far: the table of them, everybody's number of values, and the sketch."""
+"""Results of the visits so far: the table of them, and the number of values of each person."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seepage.network._sketch import VisitSketch
 from seepage.network._visits import Visits
 
 Array = NDArray[np.float64]
@@ -21,7 +20,6 @@ class VisitFindings:
     visits: Visits
     sizes: Array
     """How many values each person has in each group."""
-    sketch: VisitSketch | None
     gaps: Visits
     """What visits found of categories: squared distances to each value of each."""
     truth: NDArray[np.intp]
@@ -38,7 +36,6 @@ class VisitFindings:
         return {
             "visits": {name: torch.from_numpy(np.array(v)) for name, v in self.visits.arrays().items()},
             "sizes": torch.from_numpy(self.sizes.copy()),
-            "sketch": None if self.sketch is None else self.sketch.state(),
             "gaps": {name: torch.from_numpy(np.array(v)) for name, v in self.gaps.arrays().items()},
             "truth": torch.from_numpy(self.truth.copy()),
         }
@@ -48,16 +45,13 @@ class VisitFindings:
         self.visits.restore({name: value.numpy() for name, value in state["visits"].items()})
         self.sizes, self.truth = state["sizes"].numpy().copy(), state["truth"].numpy().copy()
         self.gaps.restore({name: value.numpy() for name, value in state["gaps"].items()})
-        if self.sketch is not None:
-            self.sketch.restore(state["sketch"])
 
     def gathered(self, parts: list[State]) -> "VisitFindings":
         """Return what several processes have found, of which this is one."""
         sizes = np.max([part["sizes"].numpy() for part in parts], axis=0)
         truth = np.max([part["truth"].numpy() for part in parts], axis=0)
-        sketch = None if self.sketch is None else self.sketch.plus([part["sketch"] for part in parts])
         visits, gaps = (_joined(each, [part[key] for part in parts]) for key, each in self._tables())
-        return VisitFindings(visits, sizes, sketch, gaps, truth)
+        return VisitFindings(visits, sizes, gaps, truth)
 
     def _tables(self) -> list[tuple[str, Visits]]:
         return [("visits", self.visits), ("gaps", self.gaps)]

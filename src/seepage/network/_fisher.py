@@ -30,7 +30,6 @@ from seepage.network._reckoning import reckon
 from seepage.network._records import BatchRecords, Collate, Items, Loader
 from seepage.network._run import Run, State
 from seepage.network._schedule import Schedule
-from seepage.network._sketch import VisitSketch
 from seepage.network._step import Mechanism
 from seepage.network._tokens import Private
 from seepage.network._trained import TrainedParameters
@@ -39,8 +38,6 @@ from seepage.network._visiting import Visiting
 from seepage.network._visits import Visits
 
 Tensor = torch.Tensor
-# Of a sketch, if nobody says otherwise.
-_RANK = 8
 
 
 class FisherAccountant:
@@ -81,16 +78,12 @@ class FisherAccountant:
         Names for groups of input values whose information is kept apart: lists of column numbers, or masks (see
         `patches`). Each visit then takes a pass for each group. A single value is measured as it is. Eta of a group of
         several is the square root of the trace of its information, which bounds the largest eigenvalue and is itself
-        estimated; with a `spectrum`, an estimate of that eigenvalue.
+        estimated.
     categories : mapping, optional
         Labels and tokens that should not be told, each with the values that it could have: ``{"label": range(10)}``, or
         any entry of a batch by key or place; of a sequence of tokens ``("input_ids", 3)``, a position in it. Each visit
         then takes a gradient with each value in place of the true one, and `Leakage.success_rate` answers: no
         derivative is involved. It is as if it were known in which steps a record takes part.
-    spectrum : bool or int, default=False
-        Whether to keep a sketch of each person's information matrix in each stretch, from which `eta` is estimated: of
-        rank 8, or of the rank that is given. Without it `eta` is the square root of the trace, which bounds it and is
-        itself estimated. `plan` says what it costs.
     forward : callable, optional
         How training runs a batch, if not as ``model(*inputs)`` for batches ``(*inputs, target)``: given the network and
         a batch, return the output and the target, which the loss is given.
@@ -132,7 +125,6 @@ class FisherAccountant:
         clipping: Literal["hard", "smooth"] = "hard",
         groups: Groups | None = None,
         categories: Categories | None = None,
-        spectrum: bool | int = False,
         forward: Forward | None = None,
         batch_size: int | None = None,
         seed: int | None = None,
@@ -144,12 +136,10 @@ class FisherAccountant:
             raise InputError(f"clipping must be 'hard' (what Opacus does) or 'smooth', not {clipping!r}.")
         if label not in ("public", "private"):
             raise InputError(f"label must be 'public' or 'private', not {label!r}.")
-        if not 0 <= spectrum == int(spectrum):
-            raise InputError(f"spectrum must be True, False or the rank of a sketch, not {spectrum!r}.")
-        if private and (groups is not None or spectrum):
+        if private and groups is not None:
             raise UnsupportedError(
-                f"private= names {', '.join(map(repr, private))}: groups and a spectrum are of the values of one "
-                "floating-point input. Leave groups and spectrum out."
+                f"private= names {', '.join(map(repr, private))}, and groups are of the values of one floating-point "
+                "input. Leave groups out."
             )
         self.model, self.loss, self.clipping, self.label = model, loss, clipping, label
         self.sweeps, self.probes, self._batch_size = sweeps, probes, batch_size
@@ -160,20 +150,11 @@ class FisherAccountant:
         _layers.warn_of_kinks(known.kinks)
         _layers.warn_of_tokens(model)
         self._names = NetworkNames.of(ids)
-        most = int(self._names.records.argmax())
-        if spectrum and self._names.records[most] > 1:
-            raise UnsupportedError(
-                f"{self._names.people.tolist()[most]!r} has {self._names.records[most]} records: a spectrum is of the "
-                "values of one. Use spectrum=False: eta is then the root of the trace."
-            )
         random = np.random.default_rng(secrets.randbits(63) if seed is None else seed)
         generator = torch.Generator().manual_seed(int(random.integers(2**62)))
         own = int(random.integers(2**62))
         visited = self._names.chosen(people, random)
         directions = Directions(groups, label == "private", generator)
-        rank = _RANK if spectrum is True else int(spectrum)
-        if rank and label == "private":
-            raise InputError("A spectrum needs one floating-point input and public labels. Use spectrum=False.")
         asked = categories_of(categories)
         taken = [each.name for each in asked if each.name in directions.names]
         if taken:
@@ -181,13 +162,12 @@ class FisherAccountant:
         count, names = len(self._names), len(directions.names)
         self._run = Run(
             clipping,
-            Visiting(model, probe, directions, probes, asked, own, known, rank > 0),
+            Visiting(model, probe, directions, probes, asked, own, known),
             Schedule(visited, sweeps, random),
             Course(count),
             VisitFindings(
                 Visits(count, names),
                 np.zeros((count, names)),
-                VisitSketch(count, rank) if rank else None,
                 Visits(count, sum(len(each.values) for each in asked)),
                 np.full((count, len(asked)), -2, dtype=np.intp),
             ),
@@ -347,21 +327,22 @@ class FisherAccountant:
         if self._attachment is not None:
             self._attachment.detach()
 
-    def plan(self, inputs: Tensor, *, steps: int, batch_size: float) -> VisitPlan:
+    def plan(self, *, steps: int, batch_size: float) -> VisitPlan:
         """Return the memory and time that accounting will take, before any is taken.
 
         Parameters
         ----------
-        inputs : tensor
-            One batch of inputs, or one like it (its values do not matter).
         steps : int
             The length of training.
         batch_size : float
             The people in a batch.
         """
-        sketch = self._run.findings.sketch
-        kept = 0 if sketch is None else sketch.bytes_for(int(inputs[0].numel()), min(self.sweeps, steps))
-        return self._plan(steps, batch_size, kept)
+        passes = self.probes * len(self._run.visiting.directions.names)
+        carrier = self._run.visiting.probe.carrier
+        sizes = [p.numel() for p in carrier.network.parameters()]
+        trained = sum(p.numel() for p in carrier.trained.values()) / sum(sizes)
+        visited, visits = len(self._run.schedule.visited), min(self.sweeps, steps)
+        return VisitPlan(visited, visits, passes, steps, batch_size, trained)
 
     def leakage(self) -> Leakage:
         """Return what has been given away so far, as the same result that linear models have.
@@ -445,15 +426,7 @@ class FisherAccountant:
         )
         ranks = (0, 1) if attachment is None else (attachment.rank, attachment.ranks)
         run.schedule.begin(steps, run.visiting.together, *ranks)
-        print(self._plan(steps, batch, 0), file=sys.stderr)
-
-    def _plan(self, steps: int, batch: float, kept: int) -> VisitPlan:
-        passes = self.probes * len(self._run.visiting.directions.names)
-        carrier = self._run.visiting.probe.carrier
-        sizes = [p.numel() for p in carrier.network.parameters()]
-        trained = sum(p.numel() for p in carrier.trained.values()) / sum(sizes)
-        visited, visits = len(self._run.schedule.visited), min(self.sweeps, steps)
-        return VisitPlan(visited, visits, passes, steps, batch, kept, trained)
+        print(self.plan(steps=steps, batch_size=batch), file=sys.stderr)
 
     def _everything(self) -> tuple[Course, VisitFindings]:
         """Return how training went and what was found, by all ranks if there are several."""
@@ -468,7 +441,7 @@ class FisherAccountant:
 
     def _settings(self) -> dict[str, object]:
         """Return what a saved state must have in common with this accountant."""
-        probe, sketch = self._run.visiting.probe, self._run.findings.sketch
+        probe = self._run.visiting.probe
         return {
             "ids": self._names.digest,
             "people": hashlib.sha256(self._run.schedule.visited.tobytes()).hexdigest(),
@@ -478,6 +451,5 @@ class FisherAccountant:
             "sweeps": self.sweeps,
             "groups": list(self._run.visiting.directions.names),
             "categories": [repr(category) for category in self._run.visiting.categories],
-            "spectrum": 0 if sketch is None else sketch.rank,
             "trained parameters": hashlib.sha256("\n".join(probe.carrier.trained).encode()).hexdigest(),
         }

@@ -57,9 +57,6 @@ class NetworkInformation(GatheredInformation):
     """The variance of the sum over groups, over visits and directions, shape (n,)."""
     doubt: Array
     """The variance by which to set upper limits of that sum: it counts what visits may all have missed."""
-    spectrum: tuple[Array, Array, Array] | None
-    """Estimates of largest eigenvalues, if a sketch was kept: of each person's information, without and with what the
-    sketch may lack, shape (n,); and with it of each group's, shape (n, groups)."""
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
     told: Mapping[str, Distances] = field(default_factory=dict)
@@ -89,8 +86,7 @@ class NetworkInformation(GatheredInformation):
         interval = limits(trace, self.uncertainty, self.doubt)
         found |= {name: np.sqrt(each / values) for name, each in zip(("dfil_low", "dfil_high"), interval, strict=True)}
         # No direction can be better known than all of them together.
-        low, high = (np.zeros_like(trace), trace) if self.spectrum is None else self.spectrum[:2]
-        found["eta"], found["eta_low"] = np.sqrt(high), np.sqrt(low)
+        found["eta"], found["eta_low"] = np.sqrt(trace), np.zeros_like(trace)
         found["dfil_unamplified"] = np.sqrt(self.unamplified.sum(1) / values)
         found["steps"] = self.steps
         return found
@@ -106,8 +102,7 @@ class NetworkInformation(GatheredInformation):
     def _attributes(self) -> dict[str, Array]:
         # Of a single value the trace is the information. Of several it bounds the largest eigenvalue (eq. 1.6): their
         # mean does not, and one value of a group may be all that is known of it.
-        largest = self.traces if self.spectrum is None else self.spectrum[2]
-        return {name: np.sqrt(largest[:, i]) for i, name in self._numbered() if self._sizes[:, i].min() > 0}
+        return {name: np.sqrt(self.traces[:, i]) for i, name in self._numbered() if self._sizes[:, i].min() > 0}
 
     def _numbered(self) -> Iterable[tuple[int, str]]:
         return enumerate(self.attribute_names[: self.traces.shape[1]])

@@ -18,8 +18,6 @@ class VisitPlan:
         Who is visited, how often each, and in how many directions each time.
     steps, batch : float
         The length of training, and the people in a batch.
-    sketch_bytes : int
-        Memory that the spectrum keeps.
     trained : float
         The share of the network's parameters that are trained. Where few are, training is cheap beside a visit, which
         goes through all of the network.
@@ -30,13 +28,12 @@ class VisitPlan:
     passes: int
     steps: int
     batch: float
-    sketch_bytes: int
     trained: float
 
     @property
     def bytes(self) -> int:
         """The memory that is kept for all of training."""
-        return 8 * self.people * self.visits * (3 + 2 * self.passes) + self.sketch_bytes
+        return 8 * self.people * self.visits * (3 + 2 * self.passes)
 
     @property
     def cost(self) -> float:
@@ -45,8 +42,7 @@ class VisitPlan:
         return 1 + visit * self.people * self.visits * self.passes / (self.steps * self.batch)
 
     def __str__(self) -> str:
-        kept = size(self.bytes) + (f" ({size(self.sketch_bytes)} for the spectrum)" if self.sketch_bytes else "")
         return (
             f"seepage will visit {self.people} people {self.visits} times each in {self.steps} steps: about "
-            f"{self.cost:.2g} times the work of training alone, and {kept} kept."
+            f"{self.cost:.2g} times the work of training alone, and {size(self.bytes)} kept."
         )

@@ -47,8 +47,7 @@ def reckon(
     # Visits at weights whose step was never taken tell nothing.
     visits = {name: values[visits["step"] < course.steps] for name, values in visits.items()}
     found = estimate(visits, schedule.stretches, course.scales(), taken, plain_taken, names.summed)
-    sizes, sketch = names.summed(findings.sizes), findings.sketch
-    spectrum = None if sketch is None else sketch.estimate(found.traces, sizes, taken)
+    sizes = names.summed(findings.sizes)
     seen = np.zeros(taken.shape, dtype=bool)
     seen[visits["person"], visits["stretch"]] = True
     told = _told(course, findings, schedule, visiting, names, answered) if visiting.categories else {}
@@ -60,7 +59,6 @@ def reckon(
         sweeps=min(schedule.sweeps, taken.shape[1]),
         probes=visiting.probes,
         visits=len(visits["person"]),
-        spectrum=sketch is not None,
         several=bool((sizes[answered] > 1).any()),
         unanswered=len(names.people) - len(answered),
         unlimited=int(np.isinf(found.traces[answered]).any(1).sum()),
@@ -81,7 +79,6 @@ def reckon(
         unamplified=found.plain[answered],
         uncertainty=found.variance[answered],
         doubt=found.doubt[answered],
-        spectrum=spectrum and (spectrum[0][answered], spectrum[1][answered], spectrum[2][answered]),
         mechanisms=course.releases(),
         records=int(names.records.max()),
         assumptions=facts,

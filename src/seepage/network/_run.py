@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 
 from seepage.errors import UnsupportedError
-from seepage.network import _checks
 from seepage.network._clipping import ClippingName
 from seepage.network._course import Course
 from seepage.network._findings import VisitFindings
 from seepage.network._names import TWICE
 from seepage.network._records import Rows
 from seepage.network._schedule import Schedule
-from seepage.network._sketch import sketch_rows
 from seepage.network._step import Mechanism
 from seepage.network._visiting import Visiting
 
@@ -46,7 +44,7 @@ class Run:
         self.course.check(mechanism)
         step, visiting = self.course.steps, self.visiting
         stretch = self.schedule.stretch(step)
-        for rows, batch, seen in visiting.pending:
+        for rows, seen in visiting.pending:
             value, plain = (each.mean(1).T for each in seen.information(mechanism))
             self.findings.visits.add(rows, step, stretch, value, plain)
             self.findings.sizes[rows] = seen.sizes
@@ -54,12 +52,6 @@ class Run:
                 squared = seen.squared_distances(mechanism)
                 self.findings.gaps.add(rows, step, stretch, squared, squared)
                 self.findings.truth[rows] = np.stack([each.truth for each in seen.apart], 1)
-            if self.findings.sketch is not None:
-                like = next(iter(visiting.probe.carrier.trained.values()))
-                basis = self.findings.sketch.directions(visiting.directions.columns(visiting.probe.values), like)
-                with _checks.undisturbed():
-                    added = sketch_rows(visiting.probe, batch, basis, mechanism, visiting.seed + step)
-                self.findings.sketch.insert(stretch, rows, added.nan_to_num(0.0, 0.0, 0.0))
         visiting.pending.clear()
         self.schedule.done(step)
         self.course.take(mechanism, sampling)

@@ -10,6 +10,9 @@ from torch import nn
 
 from seepage.errors import InputError
 
+_PLAIN = (bool, int, float, str, torch.Tensor)
+_MODULE = vars(nn.Module())
+
 
 def twin(model: nn.Module) -> nn.Module:
     """Return a copy of a network, without the hooks that Opacus may have set."""
@@ -20,7 +23,7 @@ def twin(model: nn.Module) -> nn.Module:
 
 @torch.no_grad()
 def follow(ours: nn.Module, model: nn.Module) -> tuple[bool, ...]:
-    """Bring a copy to where the network is: weights, buffers and modes; return the modes."""
+    """Bring a copy to where the network is: weights, buffers, plain attributes and modes; return the modes."""
     model = getattr(model, "_orig_mod", model)
     theirs = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     for name, value in (*ours.named_parameters(), *ours.named_buffers()):
@@ -33,8 +36,14 @@ def follow(ours: nn.Module, model: nn.Module) -> tuple[bool, ...]:
             value.data = value.data.to(theirs[name].device)
         value.copy_(theirs[name])
     for mine, other in zip(ours.modules(), model.modules(), strict=True):
-        mine.training = other.training
+        mine.__dict__.update(_plain_attributes(other))
     return tuple(module.training for module in ours.modules())
+
+
+def _plain_attributes(module: nn.Module) -> dict[str, object]:
+    """Return the mode, and the numbers, names and tensors that a module keeps as plain attributes (temperatures)."""
+    own = {name: value for name, value in vars(module).items() if name == "training" or name not in _MODULE}
+    return {name: value for name, value in own.items() if value is None or isinstance(value, _PLAIN)}
 
 
 def is_at(ours: nn.Module, model: nn.Module) -> bool:

@@ -3,7 +3,7 @@
 A visit falls on a step by chance and looks in a direction by chance: what it finds, as a multiple of the trend, is
 skewed, often as much as the square of a normal number. So a person's visits are taken to be gamma distributed with a
 shape a: the shares of them in their sum are then Dirichlet distributed, whatever the person's level is, and say what a
-is (eq. 8.14). Sums of such visits are near a chi-square whose freedom follows; limits are its quantiles (eq. 8.15).
+is (eq. 8.13). Sums of such visits are near a chi-square whose freedom follows; limits are its quantiles (eq. 8.14).
 
 A person's own visits are too few to say what a is, and people differ: neighbors in level say it. That alone would fail
 those who matter most. Whoever is much exposed in a few steps that no visit met seems little exposed, among people whose
@@ -60,7 +60,7 @@ def freedom(level: Array, count: Array, shares: Array, worth: Array) -> tuple[Ar
 
 
 def limits(estimate: Array, variance: Array, doubt: Array) -> tuple[Array, Array]:
-    """Return the limits of a 95% interval, each of which misses in one of forty cases (eq. 8.15).
+    """Return the limits of a 95% interval, each of which misses in one of forty cases (eq. 8.14).
 
     Parameters
     ----------

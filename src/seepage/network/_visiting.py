@@ -36,16 +36,15 @@ class Visiting:
         categories: tuple[Category, ...],
         seed: int,
         known: Circumstances,
-        spectrum: bool,
     ) -> None:
         self.model, self.probe, self.directions, self.probes = model, probe, directions, probes
-        self.categories, self.seed, self.known, self.spectrum = categories, seed, known, spectrum
+        self.categories, self.seed, self.known = categories, seed, known
         self.records: BatchRecords | None = None
         self.first: list[int] = []
         """Who is looked at closely before anybody is visited."""
         self.together, self._fixed = 1, False
         """How many are visited at once, and whether somebody said so."""
-        self.pending: list[tuple[Rows, Batch, Look]] = []
+        self.pending: list[tuple[Rows, Look]] = []
         self.moment: tuple[int, tuple[bool, ...]] | None = None
         """The step and the modes of the last visits."""
         self._modes: tuple[bool, ...] | None = None
@@ -79,7 +78,7 @@ class Visiting:
                 for part in parts:
                     for some in split(part, self._at_once):
                         for rows, batch in self.records.alike(some):
-                            self.pending.append((rows, batch, self.look(rows, batch)))
+                            self.pending.append((rows, self.look(rows, batch)))
         self.moment = (step, modes)
 
     @property
@@ -120,8 +119,6 @@ class Visiting:
         if probe.private:
             _checks.check_tokens(probe, several)
         _checks.check_moving(self.model, probe, ones, known.random_network)
-        if self.spectrum:
-            _checks.check_tangents(self.model, probe, ones, known.random_network, whole=True)
         probe.carrier.follow(self.model)
 
     def state(self) -> State:
