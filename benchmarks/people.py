@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import seepage
 from experiments.datasets import load_mnist
-from seepage.linear.information._plain import Plain
+from seepage.linear.information._scorer import Plain
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch, one_threaded_blas
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
-from seepage.linear.information._plain import tops_and_traces
+from seepage.linear.information._scorer import tops_and_traces
 
 
 def _drawn(random, rows, k, outputs, label, sizes, flaw, balance=1.0):

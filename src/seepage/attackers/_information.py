@@ -743,7 +743,7 @@ class _Single:
 def _largest(matrices: Array) -> Array:
     """Return the largest eigenvalue of each matrix."""
     # Compiled code is loaded when it is needed.
-    from seepage._tops import tops_of_matrices
+    from seepage.core.eigenvalues import tops_of_matrices
 
     if not matrices.shape[1]:
         return np.zeros(len(matrices))

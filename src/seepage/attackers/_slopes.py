@@ -302,7 +302,7 @@ class Composed(Slopes):
 
     def grams(self) -> Array:
         # Compiled code is loaded when it is needed.
-        from seepage._tops import unpack
+        from seepage.core.eigenvalues import unpack
 
         pairs, triangles = self._pairs
         found = np.empty((len(self), self.width, self.width))

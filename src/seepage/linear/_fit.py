@@ -19,7 +19,7 @@ from seepage.linear.files import Roles, SourceInFiles, are_paths, refuse_in_memo
 from seepage.linear.given import filtered
 from seepage.linear.information import Fit, OnEngine, Source, SourceInMemory
 from seepage.linear.objective import Likelihood, Minimizer, check_known
-from seepage.linear.rows import InMemory, RowData
+from seepage.linear.rows import InMemory
 
 
 def fit(
@@ -80,7 +80,7 @@ def fit(
     if isinstance(features, str):
         raise InputError(f"features lists columns: write features=[{features!r}].")
     columns = features if preprocess is None else fitted_columns(preprocess, estimator)
-    source: Source[RowData]
+    source: Source
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=None, groups=None)
         if columns is not None and (both := [name for name in roles.target if name in columns]):
@@ -93,7 +93,7 @@ def fit(
         source = SourceInMemory.of(X, y, columns, sample_weight)
     named = are_paths(X) or source.header.has_names
     blank = _blank(preprocess, estimator, source, named)
-    found: Fit[RowData] = Fit.assembled(_joined(preprocess, blank), source)
+    found: Fit = Fit.assembled(_joined(preprocess, blank), source)
     if job is not None and job.engine is not None and isinstance(found.rows, InMemory):
         found = replace(found, rows=replace(found.rows, mover=OnEngine(job.engine)))
     loss = found.problem.loss
@@ -113,7 +113,7 @@ def _check_preprocessing(preprocess: Model) -> None:
         ) from None
 
 
-def _blank(preprocess: Model, estimator: Model, source: Source[RowData], named: bool) -> BaseEstimator:
+def _blank(preprocess: Model, estimator: Model, source: Source, named: bool) -> BaseEstimator:
     """Return a copy of an estimator that is fitted in form, with all parameters zero."""
     blank = clone(estimator)
     names, outputs = source.header.names, source.outputs()
@@ -134,14 +134,14 @@ def _blank(preprocess: Model, estimator: Model, source: Source[RowData], named: 
     return blank
 
 
-def _start_inside(found: Fit[RowData]) -> None:
+def _start_inside(found: Fit) -> None:
     if not found.problem.intercept:
         raise InputError("A Tweedie model with the identity link needs fit_intercept=True to be fitted from nothing.")
     # Margins of this loss are positive; at zero it is infinite.
     found.problem.parameters[-1] = 1.0
 
 
-def _filled(blank: Model, found: Fit[RowData], minimizer: Minimizer) -> BaseEstimator:
+def _filled(blank: Model, found: Fit, minimizer: Minimizer) -> BaseEstimator:
     """Write a minimizer into an estimator as scikit-learn would have."""
     published = (minimizer.parameters @ found.problem.basis.T).T
     coefficients, intercept = published, np.zeros(len(published))

@@ -13,11 +13,18 @@ from seepage.execution import Job
 from seepage.execution.storage import Paths
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
-from seepage.linear._mistakes import refuse_beside_tabular, refuse_beside_trees, refuse_mistakes
 from seepage.linear._without_noise import UNIT, AttackerAsked, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
-from seepage.linear.given import Given, filtered, given, opened
+from seepage.linear.given import (
+    Given,
+    filtered,
+    given,
+    opened,
+    refuse_beside_tabular,
+    refuse_beside_trees,
+    refuse_mistakes,
+)
 from seepage.linear.information import (
     COEFFICIENTS,
     Fit,

@@ -22,7 +22,6 @@ from seepage.linear import measure
 from seepage.linear.columns import split
 from seepage.linear.information import Fit, Noised
 from seepage.linear.objective import check_known
-from seepage.linear.rows import InMemory
 from seepage.linear.survival import is_survival
 from seepage.meaning import success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
@@ -261,9 +260,7 @@ class _Scores:
     labels: Column
 
     @classmethod
-    def of(
-        cls, fitted: Model, fit: Fit[InMemory], leak: Leakage, X_test: Data, y_test: Listed, scoring: Scoring
-    ) -> "_Scores":
+    def of(cls, fitted: Model, fit: Fit, leak: Leakage, X_test: Data, y_test: Listed, scoring: Scoring) -> "_Scores":
         estimator = bare_copy(last_step(fitted), fit.affine.count)
         table = Table.of(X_test, fit.table.names if Table.of(X_test).is_frame else None)
         if len(table.names) != len(fit.table.names):

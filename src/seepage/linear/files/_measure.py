@@ -18,7 +18,6 @@ from seepage.linear.files._ids import check_ids
 from seepage.linear.files._information import FileInformation
 from seepage.linear.files._people import PeopleInFiles
 from seepage.linear.files._roles import Roles
-from seepage.linear.files._rows import FileRows
 from seepage.linear.files._source import SourceInFiles
 from seepage.linear.information import Fit, Question, Release, fingerprint
 
@@ -65,7 +64,7 @@ def measure_files(
 
 
 def information_in_files(
-    fit: Fit[FileRows], release: Release, people: PeopleInFiles, remarks: tuple[Assumption, ...]
+    fit: Fit, release: Release, people: PeopleInFiles, remarks: tuple[Assumption, ...]
 ) -> FileInformation:
     """Return what a release says of people in files; nobody was looked at yet."""
     return FileInformation.of(fit, release, people, *_of_a_table(fit.rows.files), *remarks)
@@ -91,7 +90,7 @@ def noted(noise: GaussianNoise) -> str:
     return fingerprint(np.asarray(noise.covariance)) if noise.shape is None else fingerprint(noise.shape)
 
 
-def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
+def job_of(fit: Fit, files: Files, roles: Roles) -> dict[str, object]:
     """Return what makes two jobs the same: the model, the files and what their columns are for."""
     problem, affine = fit.problem, fit.affine
     settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates

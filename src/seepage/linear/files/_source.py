@@ -20,7 +20,7 @@ from seepage.linear.rows import Labels, Reading
 
 
 @dataclass(frozen=True, eq=False)
-class SourceInFiles(Source[FileRows]):
+class SourceInFiles(Source):
     """Rows of Parquet files, and what their columns are for."""
 
     files: Files

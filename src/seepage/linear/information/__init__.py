@@ -1,8 +1,6 @@
 """The exact information of a linear model's release, from a fitted model and where its rows are."""
 
 from seepage.linear.information._changed_scales import ChangedScales as ChangedScales
-from seepage.linear.information._exact import ExactInformation as ExactInformation
-from seepage.linear.information._exact import Noised as Noised
 from seepage.linear.information._fitted import ATTACKER as ATTACKER
 from seepage.linear.information._fitted import COEFFICIENTS as COEFFICIENTS
 from seepage.linear.information._fitted import ERRORS as ERRORS
@@ -20,7 +18,9 @@ from seepage.linear.information._fitted import private_columns as private_column
 from seepage.linear.information._fitted import steps_assumptions as steps_assumptions
 from seepage.linear.information._geometry import Geometry as Geometry
 from seepage.linear.information._geometry import published_of as published_of
+from seepage.linear.information._information import ExactInformation as ExactInformation
 from seepage.linear.information._information import LinearInformation as LinearInformation
+from seepage.linear.information._information import Noised as Noised
 from seepage.linear.information._parameters import PublishedParameters as PublishedParameters
 from seepage.linear.information._passes import WARM as WARM
 from seepage.linear.information._passes import Adding as Adding
@@ -31,6 +31,8 @@ from seepage.linear.information._preprocessing import Preprocessing as Preproces
 from seepage.linear.information._preprocessing import SolvedSteps as SolvedSteps
 from seepage.linear.information._preprocessing import preprocessing_of as preprocessing_of
 from seepage.linear.information._preprocessing import steps_named as steps_named
+from seepage.linear.information._pushes import Pushes as Pushes
+from seepage.linear.information._pushes import Reach as Reach
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import NoiseShape as NoiseShape
 from seepage.linear.information._scales import Scales as Scales

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,6 @@ Array = NDArray[np.float64]
 COEFFICIENTS, ERRORS = "coefficients", "standard errors"
 # Residuals smaller than this share of the labels have lost half of their digits to the difference.
 _NO_SCATTER = 1e-7
-GivenRows = TypeVar("GivenRows", bound=RowData, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Weights:
     """The sum of their sample weights."""
 
 
-class Source(ABC, Generic[GivenRows]):
+class Source(ABC):
     """Rows as they were given, before a model says how to read them."""
 
     @property
@@ -91,12 +90,12 @@ class Source(ABC, Generic[GivenRows]):
         """Return what rows weigh; those of each class at least if classes are to be balanced."""
 
     @abstractmethod
-    def rows(self, reading: Reading, batch_size: int) -> GivenRows:
+    def rows(self, reading: Reading, batch_size: int) -> RowData:
         """Return the rows as a model reads them."""
 
 
 @dataclass(frozen=True, eq=False)
-class SourceInMemory(Source[InMemory]):
+class SourceInMemory(Source):
     """Rows that are in memory."""
 
     table: Table
@@ -180,7 +179,7 @@ class Release:
     @classmethod
     def of(
         cls,
-        fit: "Fit[RowData]",
+        fit: "Fit",
         minimizer: Minimizer,
         question: "Question",
         label: str,
@@ -258,14 +257,14 @@ class Fitted(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(Fitted, Generic[GivenRows]):
+class Fit(Fitted):
     """A fitted model with the rows it was fitted on, read into one notation."""
 
     model: Model
     problem: Problem
     affine: Features
     table: Table
-    rows: GivenRows
+    rows: Any
     preprocess: Model | None
     """The steps before it."""
     estimator: Model
@@ -307,12 +306,12 @@ class Fit(Fitted, Generic[GivenRows]):
         return [f"class {label}" for label in self.classes[len(self.classes) - outputs :]]
 
     @classmethod
-    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> "Fit[InMemory]":
+    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> "Fit":
         """Read a model and its rows in memory."""
         return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight, offset))
 
     @classmethod
-    def assembled(cls, model: Model, source: Source[GivenRows]) -> "Fit[GivenRows]":
+    def assembled(cls, model: Model, source: Source) -> "Fit":
         """Check that a model and its rows can belong together, and read them.
 
         Parameters
@@ -344,7 +343,7 @@ class Fit(Fitted, Generic[GivenRows]):
             )
         return Fit(model, problem, affine, source.header, rows, preprocess, estimator, search_of(model))
 
-    def publishing(self, names: Sequence[str] | None) -> "Fit[GivenRows]":
+    def publishing(self, names: Sequence[str] | None) -> "Fit":
         """Return the same where nothing but what is named leaves; all that was fitted by default."""
         has = (COEFFICIENTS, *self.problem.beside)
         check_published(names, (*has, ERRORS))
@@ -619,7 +618,7 @@ def _about_zeros(minimizer: Minimizer, still: int) -> Iterator[Assumption]:
 
 
 def _assumptions(
-    fit: Fit[RowData],
+    fit: Fit,
     noise: GaussianNoise,
     shape: MovingShape | None,
     minimizer: Minimizer,

@@ -17,13 +17,13 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from seepage._noise import GaussianNoise
+from seepage.core.eigenvalues import largest_of_sandwich
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import Curves, Features
 from seepage.linear.information._scales import Scales
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import JointSums, Loss, Minimizer, Problem, joint_sums
 from seepage.linear.rows import Batch, Frame
-from seepage.linear.spectra import largest_of_sandwich
 
 Array = NDArray[np.float64]
 

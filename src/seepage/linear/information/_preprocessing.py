@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,11 @@ from scipy import sparse
 from sklearn.impute import SimpleImputer
 
 from seepage._noise import GaussianNoise
-from seepage._tables import Model, Table
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import Claim, Features, Step, is_called, learns, single_steps, walk, what_was_learned
 from seepage.linear.information._scales import Scales
 from seepage.linear.objective import ActiveSet, Additive, Loss, derivatives
-from seepage.linear.rows import Batch, Frame, RowData
+from seepage.linear.rows import Batch, Frame
 
 Array = NDArray[np.float64]
 
@@ -27,30 +26,6 @@ _SAME = 1e-6
 _NEAR = 0.08
 # A direction of the parameters that a feature has so little of does without it.
 _NOTHING = 1e-9
-
-
-class BehindSteps(Protocol):
-    """A model behind steps, with the rows that it was fitted on."""
-
-    @property
-    def affine(self) -> Features:
-        """What the steps do to the raw columns."""
-        ...
-
-    @property
-    def rows(self) -> RowData:
-        """The rows."""
-        ...
-
-    @property
-    def table(self) -> Table:
-        """The raw rows, or the names of their columns alone."""
-        ...
-
-    @property
-    def preprocess(self) -> Model | None:
-        """The steps."""
-        ...
 
 
 Filling: TypeAlias = Callable[[NDArray[np.intp], tuple[tuple[int, ...], ...]], Array]
@@ -225,7 +200,7 @@ class _Standing:
 
 
 def preprocessing_of(
-    fit: BehindSteps, solved: SolvedSteps, noise: GaussianNoise, public: Sequence[str]
+    fit: Any, solved: SolvedSteps, noise: GaussianNoise, public: Sequence[str]
 ) -> tuple[Preprocessing, Scales | None]:
     """Return which steps were fitted on the rows at hand, and how what is published moves with them.
 
@@ -298,13 +273,13 @@ def steps_named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
     return found
 
 
-def _public(fit: BehindSteps, steps: dict[str, object], named: set[str]) -> tuple[Learned, ...]:
+def _public(fit: Any, steps: dict[str, object], named: set[str]) -> tuple[Learned, ...]:
     """Return what steps learned that are taken as public: of imputers, those that filled something in."""
     idle = {c.step for each in fit.affine.claims.values() for c in each if c.fills} if not fit.rows.missing else set()
     return _learned(fit, {path: step for path, step in steps.items() if path not in idle}, named)
 
 
-def _learned(fit: BehindSteps, steps: dict[str, object], named: set[str]) -> tuple[Learned, ...]:
+def _learned(fit: Any, steps: dict[str, object], named: set[str]) -> tuple[Learned, ...]:
     """Return what some steps learned, and of which columns: of imputers, of those that lack a value."""
     names, found = fit.table.names, []
     for at in _walked(fit) if steps else ():
@@ -315,7 +290,7 @@ def _learned(fit: BehindSteps, steps: dict[str, object], named: set[str]) -> tup
     return tuple(found)
 
 
-def _filled(fit: BehindSteps) -> tuple[str, ...]:
+def _filled(fit: Any) -> tuple[str, ...]:
     """Return the columns whose missing cells are filled with a constant that was given."""
     if not fit.rows.missing:
         return ()
@@ -324,7 +299,7 @@ def _filled(fit: BehindSteps) -> tuple[str, ...]:
     return tuple(name for column, name in enumerate(fit.table.names) if column in filled)
 
 
-def _walked(fit: BehindSteps) -> list[Step]:
+def _walked(fit: Any) -> list[Step]:
     return list(walk(fit.preprocess, Features.raw(len(fit.table.names)), lambda: fit.table.native))
 
 

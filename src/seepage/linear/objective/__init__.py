@@ -1,9 +1,6 @@
 """What a linear model minimizes, its derivatives as sums over rows, and the exact minimizer."""
 
 from seepage.linear.objective._absolute import minimize_absolute as minimize_absolute
-from seepage.linear.objective._descent import UnitFactor as UnitFactor
-from seepage.linear.objective._descent import descended as descended
-from seepage.linear.objective._descent import in_units as in_units
 from seepage.linear.objective._estimators import Objective as Objective
 from seepage.linear.objective._estimators import balance_of as balance_of
 from seepage.linear.objective._estimators import check_known as check_known
@@ -18,19 +15,29 @@ from seepage.linear.objective._likelihoods import CANONICAL as CANONICAL
 from seepage.linear.objective._likelihoods import LINKS as LINKS
 from seepage.linear.objective._likelihoods import Likelihood as Likelihood
 from seepage.linear.objective._likelihoods import NegativeBinomial as NegativeBinomial
+from seepage.linear.objective._losses import Additive as Additive
 from seepage.linear.objective._losses import Derivatives as Derivatives
+from seepage.linear.objective._losses import JointSums as JointSums
 from seepage.linear.objective._losses import Logistic as Logistic
 from seepage.linear.objective._losses import Loss as Loss
+from seepage.linear.objective._losses import NewtonSums as NewtonSums
+from seepage.linear.objective._losses import Nothing as Nothing
 from seepage.linear.objective._losses import Softmax as Softmax
 from seepage.linear.objective._losses import Squared as Squared
+from seepage.linear.objective._losses import derivatives as derivatives
+from seepage.linear.objective._losses import joint_sums as joint_sums
+from seepage.linear.objective._losses import newton_sums as newton_sums
 from seepage.linear.objective._minimizer import A_FEW_TIMES as A_FEW_TIMES
 from seepage.linear.objective._minimizer import STATED as STATED
 from seepage.linear.objective._minimizer import ActiveSet as ActiveSet
 from seepage.linear.objective._minimizer import Minimizer as Minimizer
+from seepage.linear.objective._minimizer import Problem as Problem
+from seepage.linear.objective._minimizer import UnitFactor as UnitFactor
+from seepage.linear.objective._minimizer import descended as descended
+from seepage.linear.objective._minimizer import in_units as in_units
 from seepage.linear.objective._minimizer import minimize as minimize
 from seepage.linear.objective._minimizer import not_unique as not_unique
-from seepage.linear.objective._point import penalty_hessian as penalty_hessian
-from seepage.linear.objective._problem import Problem as Problem
+from seepage.linear.objective._minimizer import penalty_hessian as penalty_hessian
 from seepage.linear.objective._separation import Cuts as Cuts
 from seepage.linear.objective._separation import Escape as Escape
 from seepage.linear.objective._separation import Search as Search
@@ -39,10 +46,3 @@ from seepage.linear.objective._separation import escape_of as escape_of
 from seepage.linear.objective._separation import who_tells as who_tells
 from seepage.linear.objective._signs import Smooth as Smooth
 from seepage.linear.objective._signs import settled_signs as settled_signs
-from seepage.linear.objective._sums import Additive as Additive
-from seepage.linear.objective._sums import JointSums as JointSums
-from seepage.linear.objective._sums import NewtonSums as NewtonSums
-from seepage.linear.objective._sums import Nothing as Nothing
-from seepage.linear.objective._sums import derivatives as derivatives
-from seepage.linear.objective._sums import joint_sums as joint_sums
-from seepage.linear.objective._sums import newton_sums as newton_sums

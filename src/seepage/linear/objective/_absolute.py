@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.errors import MinimizerError
-from seepage.linear.objective._acceptance import Departure, Promise, check_fit
-from seepage.linear.objective._minimizer import ActiveSet, Evaluate, Minimizer, check_sums, minimize, not_unique
-from seepage.linear.objective._problem import Problem
+from seepage.linear.objective._losses import NewtonSums
+from seepage.linear.objective._minimizer import (
+    ActiveSet,
+    Departure,
+    Evaluate,
+    Minimizer,
+    Problem,
+    Promise,
+    check_fit,
+    check_sums,
+    minimize,
+    not_unique,
+)
 from seepage.linear.objective._signs import BEYOND, MOST_STEPS, Smooth, settled_signs, with_absolute
-from seepage.linear.objective._sums import NewtonSums
 from seepage.linear.rows import Frame
 
 # What rounding may leave after all, before which coefficients are zero counts as undecided.

@@ -36,7 +36,7 @@ from seepage.errors import InputError, UnsupportedError
 from seepage.linear.objective._glm import GLM
 from seepage.linear.objective._likelihoods import VARIANCE_POWERS, Likelihood, NegativeBinomial
 from seepage.linear.objective._losses import Logistic, Loss, Softmax, Squared
-from seepage.linear.objective._problem import Precision, Problem
+from seepage.linear.objective._minimizer import Precision, Problem
 from seepage.linear.rows import Balance, Labels
 
 

@@ -15,11 +15,9 @@ from seepage._tables import Column, Data, Table
 from seepage.errors import InputError, MinimizerError
 from seepage.linear.objective._absolute import minimum_absolute
 from seepage.linear.objective._likelihoods import CANONICAL, Likelihood, NegativeBinomial
-from seepage.linear.objective._losses import Logistic, Loss, Softmax, Squared
-from seepage.linear.objective._minimizer import Minimizer, minimize
-from seepage.linear.objective._problem import Problem
+from seepage.linear.objective._losses import Logistic, Loss, NewtonSums, Softmax, Squared, newton_sums
+from seepage.linear.objective._minimizer import Minimizer, Problem, minimize
 from seepage.linear.objective._separation import Escape, escape_of
-from seepage.linear.objective._sums import NewtonSums, newton_sums
 from seepage.linear.rows import Batch, Frame, Labels
 
 Array = NDArray[np.float64]

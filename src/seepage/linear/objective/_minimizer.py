@@ -1,21 +1,276 @@
-"""The exact minimizer near a fitted model, and whether the two belong together."""
+"""The exact minimizer near a fitted model, and the distance between the two.
+
+Distances are in units that no column's scale changes. A *standard error* is the uncertainty of a parameter given the
+data: other rows, weights or another penalty move a model by a good part of one. A *shift* is the change of predictions
+in units of the scatter of the labels around them (for a classifier, in log odds): a solver's tolerance must leave
+little of it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, eigh, lapack
+from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh, lapack
 
 from seepage._tables import Array
 from seepage.errors import MinimizerError
-from seepage.linear.objective._acceptance import Departure, Promise, check_fit
-from seepage.linear.objective._descent import UnitFactor, descended, in_units
-from seepage.linear.objective._point import Point
-from seepage.linear.objective._problem import Problem
-from seepage.linear.objective._sums import NewtonSums
-from seepage.linear.rows import Frame
+from seepage.linear.objective._losses import Loss, NewtonSums
+from seepage.linear.rows import Frame, Labels
+
+# How far a model may be from the minimizer, in standard errors of its own parameters, before we say that it was not
+# fitted on this data. A closed-form fit is off by rounding alone; one row too many moves it by 1/sqrt(n).
+_ALLOWED = {"direct": 1e-4, "iterative": 0.05, "stochastic": 0.5}
+# With very many rows a standard error is less than a solver's tolerance. A model that kept its solver's promise is
+# taken if its predictions are right to a tenth of the scatter and it is nearer than one of other rows would be.
+_PROMISED = 0.5
+_SHIFT = 0.1
+
+
+Precision = Literal["direct", "iterative", "stochastic"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The objective that an estimator minimized, and the parameters it came to."""
+
+    estimator: str
+    loss: Loss
+    parameters: Array
+    """theta, shape (p, outputs), the intercept last."""
+    penalty: Array
+    """P, shape (p, outputs)."""
+    absolute: Array
+    """L, the factor on the absolute value of each coefficient, shape (p, outputs); zero for most models."""
+    intercept: bool
+    labels: Labels
+    basis: Array
+    """What is published is parameters @ basis.T, shape (published outputs, outputs); it need not be orthonormal."""
+    class_weight: Array | None = None
+    """A factor for each class on the weight of its rows."""
+    precision: Precision = "iterative"
+    gradient_promise: float = 0.0
+    """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
+    residual_promise: float = 0.0
+    """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
+    hint: str | None = None
+    """What this estimator is known to do instead of minimizing, and the way out."""
+    free: NDArray[np.bool_] | None = None
+    """Which parameters are fitted, shape (p, outputs), if some are zero by what the model is."""
+    beside: tuple[str, ...] = ()
+    """What parameters beside the coefficients are called, one an output after the first."""
+    intercept_in_norm: bool = True
+    """Whether the intercept is a part of the norm that is least, where many parameters fit equally well."""
+
+    @property
+    def size(self) -> int:
+        """The number of coefficients of one output, with its intercept."""
+        return int(self.parameters.shape[0])
+
+    @property
+    def selects(self) -> bool:
+        """Whether the penalty keeps coefficients at zero, so that the minimizer has kinks."""
+        return bool(self.absolute.any())
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What solvers promise of the parameters that they return."""
+
+    gradient: float
+    """The largest entry of the mean gradient."""
+    residual: float
+    """The gradient of a least-squares problem, next to what an iterative solver measures it by."""
+
+    @classmethod
+    def kept(cls, gradient: Array, hessian: Array, position: Array, sums: NewtonSums, intercept: bool) -> "Promise":
+        """Return what was kept at a position, where the objective has this gradient and Hessian."""
+        q, outputs = gradient.shape
+        largest = 0.0
+        for c in range(outputs):
+            block = hessian[c * q : (c + 1) * q, c * q : (c + 1) * q]
+            here, start = gradient[:, c], gradient[:, c] - block @ position[:, c]
+            if intercept and block[-1, -1] > 0:
+                # These solvers center the columns, which takes the intercept out.
+                share = block[:-1, -1] / block[-1, -1]
+                here, start = here[:-1] - share * here[-1], start[:-1] - share * start[-1]
+            unit = max(np.linalg.norm(start), np.sqrt(max(block.trace(), 0.0) * sums.slope_squares))
+            largest = max(largest, float(np.linalg.norm(here) / unit) if unit > 0 else 0.0)
+        return cls(float(np.abs(gradient).max()) / sums.weight, largest)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """How far a model is from the minimizer."""
+
+    distance: float
+    """In standard errors (eq. 4.2)."""
+    shift: float
+    """Of its predictions, in units of the scatter of the labels (eq. 4.6)."""
+
+    @classmethod
+    def of(cls, decrement: float, size: float, parameters: int, sums: NewtonSums) -> "Departure":
+        """Return the departure with this Newton decrement; `size` is theta^T H theta, whose rounding is no distance."""
+        noise = sums.slope_squares / sums.curvature * parameters if sums.curvature > 0 else 0.0
+        return cls(
+            _over(decrement, np.sqrt(noise + 1e-12 * size)), _over(decrement, np.sqrt(sums.slope_squares + 1e-8 * size))
+        )
+
+
+def _over(decrement: float, unit: float) -> float:
+    if unit > 0:
+        return float(decrement / unit)
+    return 0.0 if decrement == 0 else np.inf
+
+
+def check_fit(problem: Problem, departure: Departure, promise: Promise) -> None:
+    """Refuse a model that is further from the minimizer than its solver explains."""
+    allowed = _ALLOWED[problem.precision]
+    if departure.distance <= allowed:
+        return
+    kept = promise.gradient <= 2 * problem.gradient_promise or promise.residual <= 2 * problem.residual_promise
+    if kept and departure.distance <= _PROMISED and departure.shift <= _SHIFT:
+        return
+    way_out = problem.hint or "fit again with a smaller tol and a larger max_iter"
+    if kept:
+        way_out = (
+            "its tolerance is reached early where columns are small: scale them (StandardScaler), or fit again with a "
+            "smaller tol"
+        )
+    raise MinimizerError(
+        f"This {problem.estimator} is not the minimizer of its objective on this data: its parameters are "
+        f"{departure.distance:.3g} standard errors away (allowed: {allowed:g}). Either it was fitted on other rows, "
+        "with other weights or another penalty (pass X, y and sample_weight exactly as in fit), or it already carries "
+        f"noise, or its solver stopped early: {way_out}.",
+        departure.distance,
+    )
+
+
+Place = TypeVar("Place")
+
+_MOST_HALVINGS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class UnitFactor:
+    """The Cholesky factor of a matrix whose diagonal is scaled to one."""
+
+    unit: Array
+    """The scaled matrix, without a shift."""
+    scale: Array
+    lower: Array
+
+    @classmethod
+    def of(cls, matrix: Array, shift: float = 0.0) -> "UnitFactor":
+        """Return the factor of a matrix, with a shift of the scaled one; LinAlgError where that is not positive."""
+        unit, scale = in_units(matrix)
+        return cls(unit, scale, cho_factor(unit + shift * np.eye(len(unit)) if shift else unit, lower=True)[0])
+
+    def solve(self, right: Array) -> Array:
+        """Return what the matrix makes the right side of."""
+        return np.asarray(self.scale * cho_solve((self.lower, True), self.scale * right))
+
+    def inverse(self) -> Array:
+        """Return the inverse of the matrix, symmetric to the last digit."""
+        found = self.scale[:, None] * cho_solve((self.lower, True), np.diag(self.scale))
+        return np.asarray(0.5 * (found + found.T))
+
+
+def in_units(matrix: Array, diagonal: Array | None = None) -> tuple[Array, Array]:
+    """Return a matrix in units of a diagonal, its own unless another is given, and the scale; zeros stay zero."""
+    size = matrix.diagonal() if diagonal is None else diagonal
+    scale = 1.0 / np.sqrt(np.where(size > 0, size, 1.0))
+    return np.asarray(matrix * scale[:, None] * scale), scale
+
+
+def descended(
+    at: Callable[[Array], tuple[float, Place]], start: Array, target: Array, highest: float, slope: float = 0.0
+) -> tuple[Array, Place] | None:
+    """Return where a step toward a target, halved as often as it takes, is low enough; None if it is nowhere.
+
+    Parameters
+    ----------
+    at : callable
+        Returns the objective somewhere, and whatever else the caller wants to keep of that place.
+    start, target : ndarray
+        A whole step ends at the target to the last digit.
+    highest : float
+        What is low enough beside the start.
+    slope : float, default=0.0
+        How much lower it must be after a whole step, below zero; after a share of it, by that share.
+    """
+    share, there = 1.0, target
+    for _ in range(_MOST_HALVINGS):
+        value, place = at(there)
+        if value <= highest + share * slope:
+            return there, place
+        # The step overshot, or left where the objective is defined.
+        share *= 0.5
+        there = start + share * (target - start)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The objective (eq. 2.1) with its two derivatives at a position."""
+
+    sums: NewtonSums
+    """Its part that is of rows."""
+    value: float
+    gradient: Array
+    """Shape (q, outputs)."""
+    hessian: Array
+    """Shape (outputs * q, outputs * q), output by output."""
+
+    @classmethod
+    def of(
+        cls,
+        sums: NewtonSums,
+        position: Array,
+        penalty: Array,
+        *,
+        axes: Array | None = None,
+        push: Array | float = 0.0,
+        free: NDArray[np.bool_] | None = None,
+    ) -> "Point":
+        """Add a penalty to sums over rows.
+
+        Parameters
+        ----------
+        sums : NewtonSums
+        position : ndarray of shape (q, outputs)
+        penalty : ndarray of shape (p, outputs)
+            P, the factor on half of each square.
+        axes : ndarray of shape (p, q), optional
+            Those of the frame that the position is in.
+        push : ndarray of shape (p, outputs), optional
+            What penalties on absolute values add to the gradient while no sign changes.
+        free : ndarray of bool, shape (p, outputs), optional
+            Which parameters move, in a frame without axes, if not all do.
+        """
+        plain = position if axes is None else axes @ position
+        value = sums.value + float(((0.5 * penalty * plain + push) * plain).sum())
+        pull = penalty * plain + push
+        gradient = sums.gradient + (pull if axes is None else axes.T @ pull)
+        return cls(sums, value, *held_still(gradient, sums.hessian + penalty_hessian(penalty, axes), free))
+
+
+def penalty_hessian(penalty: Array, axes: Array | None) -> Array:
+    """Return what a penalty of shape (p, outputs) adds to the Hessian in a frame of some axes."""
+    if axes is None:
+        return np.diag(penalty.T.ravel())
+    return np.asarray(block_diag(*(axes.T @ (column[:, None] * axes) for column in penalty.T)))
+
+
+def held_still(gradient: Array, hessian: Array, free: NDArray[np.bool_] | None) -> tuple[Array, Array]:
+    """Return a gradient of shape (p, outputs) and a Hessian by which no parameter moves that is not free."""
+    if free is None:
+        return gradient, hessian
+    flat = free.T.ravel()
+    return np.where(free, gradient, 0.0), np.where(np.outer(flat, flat), hessian, np.diag(~flat))
+
 
 Evaluate = Callable[[Array, Frame], NewtonSums]
 

@@ -22,8 +22,7 @@ from scipy.optimize import linprog
 from seepage._python import Self
 from seepage._tables import Array
 from seepage.errors import MinimizerError
-from seepage.linear.objective._losses import Loss
-from seepage.linear.objective._sums import Additive, Nothing
+from seepage.linear.objective._losses import Additive, Loss, Nothing
 from seepage.linear.rows import Batch, Frame
 
 # Movements of rows next to the sizes of what they are sums of: below this they are rounding.

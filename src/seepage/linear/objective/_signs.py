@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from seepage._tables import Array
-from seepage.linear.objective._descent import UnitFactor, descended
-from seepage.linear.objective._point import Point
-from seepage.linear.objective._sums import NewtonSums
+from seepage.linear.objective._losses import NewtonSums
+from seepage.linear.objective._minimizer import Point, UnitFactor, descended
 
 MOST_STEPS = 100
 # What is left of a step, as a share of all, when signs are taken to be found: the rest is up to Newton's method.

@@ -295,7 +295,7 @@ def _column(batch: Batch, *, at: int) -> Array:
 
 
 def printed_in_files(
-    fit: Fit[FileRows], release: Release, attributes: Sequence[str] | None, published: tuple[str, ...], label: str
+    fit: Fit, release: Release, attributes: Sequence[str] | None, published: tuple[str, ...], label: str
 ) -> Printed:
     """Return what a model prints about people in files, and how it moves with their private values."""
     numbers = Numbers.of(fit, release, published)
@@ -348,7 +348,7 @@ def printed_in_files(
 
 
 def _outcomes(
-    fit: Fit[FileRows], codes: Array | None, labels: Sequence[Holders | None]
+    fit: Fit, codes: Array | None, labels: Sequence[Holders | None]
 ) -> Iterator[tuple[tuple[None, float], Level]]:
     """Yield the classes of an outcome by their number, or its two values."""
     if fit.classes is not None and codes is not None:

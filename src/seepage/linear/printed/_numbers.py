@@ -12,7 +12,6 @@ itself and what it does through theta: nothing larger than one number a row and 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +19,9 @@ from numpy.typing import NDArray
 from seepage._tables import Array
 from seepage.attackers import Composed, Formed, Slopes
 from seepage.errors import UnsupportedError
-from seepage.linear.information import ERRORS, Fit, Geometry, Release, Scorer, published_of
+from seepage.linear.information import ERRORS, Fit, Geometry, Reach, Release, Scorer, published_of
 from seepage.linear.objective import Derivatives, Problem, derivatives, newton_sums
 from seepage.linear.rows import Batch
-from seepage.linear.stack import Reach
 
 DISPERSION, COUNTS = "dispersion", "counts"
 # Residuals that are so small a part of the outcomes are rounding errors.
@@ -48,7 +46,7 @@ class Numbers:
     """What all rows add up to."""
 
     @classmethod
-    def of(cls, fit: Fit[Any], release: Release, published: tuple[str, ...]) -> "Numbers":
+    def of(cls, fit: Fit, release: Release, published: tuple[str, ...]) -> "Numbers":
         """Return what is printed of a model, whose release is about all of its columns."""
         scales = release.geometry.scales
         geometry = replace(
@@ -336,7 +334,7 @@ class Numbers:
         return np.asarray(np.einsum("ni,cidj,nj,ncd->n", x, inverse, x, found.curvature, optimize=True))
 
     def private(
-        self, fit: Fit[Any], attributes: Sequence[str] | None, label: str
+        self, fit: Fit, attributes: Sequence[str] | None, label: str
     ) -> tuple[dict[str, NDArray[np.intp]], NDArray[np.intp]]:
         """Return which of the private values each attribute is, and which of all values the private ones are."""
         geometry, kept = self.geometry, list[int]()
@@ -479,7 +477,7 @@ class _Own:
     """To the number of people in each class, shape (n, classes - 1)."""
 
 
-def _raw_units(fit: Fit[Any]) -> Array | None:
+def _raw_units(fit: Fit) -> Array | None:
     """Return the map to coefficients of the columns themselves, where each feature is one of them; None elsewhere."""
     matrix, size = fit.affine.matrix.toarray(), fit.problem.size
     one = ((matrix != 0).sum(axis=0) == 1).all() and ((matrix != 0).sum(axis=1) == 1).all()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ _MOST_KEPT = 2**23
 _NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder")
 
 
-def published_numbers(fit: Fit[Any], named: Sequence[str] | str | None) -> tuple[str, ...]:
+def published_numbers(fit: Fit, named: Sequence[str] | str | None) -> tuple[str, ...]:
     """Return what is printed: all that a table of such a model has, unless somebody names it."""
     has = [COEFFICIENTS]
     if not fit.problem.penalty.any() and not fit.problem.beside:
@@ -45,7 +45,7 @@ def published_numbers(fit: Fit[Any], named: Sequence[str] | str | None) -> tuple
     return tuple(name for name in has if name in named or name == COUNTS)
 
 
-def _some_label(fit: Fit[Any]) -> Array:
+def _some_label(fit: Fit) -> Array:
     return np.ones((1, fit.problem.loss.label_values))
 
 
@@ -103,7 +103,7 @@ def refuse_choices(
 class _Table:
     """A fitted model in memory, as what it prints is asked for."""
 
-    fit: Fit[InMemory]
+    fit: Fit
     release: Release
     numbers: Numbers
     kept: NDArray[np.intp]
@@ -116,7 +116,7 @@ class _Table:
 
     @property
     def rows(self) -> InMemory:
-        return self.fit.rows
+        return cast(InMemory, self.fit.rows)
 
     @cached_property
     def whole(self) -> Batch:
@@ -249,7 +249,7 @@ class _Table:
 
 
 def printed_of(
-    fit: Fit[InMemory],
+    fit: Fit,
     release: Release,
     attributes: Sequence[str] | None,
     published: tuple[str, ...],

@@ -1,14 +1,14 @@
-"""Rows as the two passes see them: numbers, a batch at a time.
+"""Rows as numbers, a batch at a time: labels, features, weights, and their checks.
 
-The passes touch a batch only through `project`, `gram` and `total`, so whether features are dense or sparse, and
-whether there is an intercept, is decided here and nowhere else.
+Passes use a batch only by `project`, `gram` and `total`, which hide whether features are dense or sparse and whether
+there is an intercept.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numba
 import numpy as np
@@ -18,15 +18,151 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
-from seepage._tables import Column, Data, Table
+from seepage._tables import Array, Column, Data, Listed, Table, column_values
 from seepage.errors import InputError
 from seepage.linear.columns import Features, Missing, bent_values, check_map, missing_cells
-from seepage.linear.rows._balance import Balance, Rebalanced
-from seepage.linear.rows._labels import Labels
-from seepage.linear.rows._sparse import sparse_gram
 from seepage.linear.rows._threads import in_threads
 
-Array = NDArray[np.float64]
+IN_TICKS = (
+    "dates or times, which are counted in ticks: an error of so many microseconds says nothing to anyone. Make it a "
+    "number of days before fitting and measuring: "
+    '(column - pandas.Timestamp("2000-01-01")) / pandas.Timedelta(days=1), '
+    "or column / pandas.Timedelta(days=1) for lengths of time."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """How labels become the numbers that the loss sees."""
+
+    classes: Column | None
+    """The classes of a classifier; None for a regression."""
+    codes: Array | None
+    """One row of numbers for each class."""
+    outputs: int
+    above_zero: Literal["at least", "more than"] | None = None
+    """What the loss asks of labels that are numbers, if it asks anything."""
+
+    def check(self, numbers: Array, start: int) -> None:
+        """Refuse labels for which the loss is no loss; `start` is what messages call the first row."""
+        if self.above_zero is None:
+            return
+        wrong = numbers < 0 if self.above_zero == "at least" else numbers <= 0
+        if wrong.any():
+            row, output = np.argwhere(wrong)[0]
+            raise InputError(
+                f"y is {numbers[row, output]:g} in row {start + row}, and the labels of this model must be "
+                f"{self.above_zero} 0. Drop the row, or choose a loss that knows such labels."
+            )
+
+    def encode(self, labels: Column) -> Array:
+        """Return labels as numbers, shape (n, outputs)."""
+        if self.classes is None or self.codes is None:
+            if labels.dtype.kind in "mM":
+                raise InputError(f"The target holds {IN_TICKS}")
+            try:
+                numbers = np.asarray(labels, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InputError(f"The target of a regression must be numbers, not {labels[:1].tolist()!r}.") from None
+            numbers = numbers.reshape(len(numbers), -1)
+            if numbers.shape[1] != self.outputs:
+                raise InputError(f"y has {numbers.shape[1]} columns; the model was fitted on {self.outputs}.")
+            return numbers
+        return self.codes[self.positions(labels)]
+
+    def positions(self, labels: Column) -> NDArray[np.intp]:
+        """Return the index of each label among the classes."""
+        assert self.classes is not None
+        try:
+            index = np.searchsorted(self.classes, labels).clip(0, len(self.classes) - 1)
+            strange = self.classes[index] != labels
+        except TypeError:
+            strange = np.ones(len(labels), dtype=bool)
+        if np.any(strange):
+            value = labels[np.argmax(strange)].item()
+            raise InputError(f"y holds {value!r}, which is none of the model's classes {self.classes.tolist()}.")
+        return np.asarray(index)
+
+
+class Rebalanced(NamedTuple):
+    """By what weights are multiplied when one record changes its class or leaves; NaN if its class is then gone."""
+
+    factors: Array
+    """Of each class, shape (n, classes)."""
+    old: Array
+    """Of the class that the record was in."""
+    new: Array
+    """Of the class that it comes into."""
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """How the rows of each class weigh as much as those of any other: by W / (classes * size of the class)."""
+
+    sizes: Array
+    """Of the classes: how many rows each has, or the sum of their sample weights."""
+    by_weight: bool
+
+    def moved(self, old: NDArray[np.intp], new: int | None, weights: Array | None) -> Rebalanced:
+        """Return how weights change with one record's class.
+
+        Parameters
+        ----------
+        old : ndarray of int, shape (n,)
+            The class of each record.
+        new : int or None
+            The class that it comes into, if it does not leave.
+        weights : ndarray of shape (n,), optional
+            The sample weights of the records.
+        """
+        rows = np.arange(len(old))
+        size = np.ones(len(old)) if weights is None or not self.by_weight else weights
+        sizes = np.tile(self.sizes, (len(old), 1))
+        sizes[rows, old] -= size
+        if new is not None:
+            sizes[:, new] += size
+        # What is left of the only row of a class is rounding.
+        gone = sizes <= 1e-12 * self.sizes
+        total = sizes.sum(axis=1, keepdims=True) / self.sizes.sum()
+        with np.errstate(divide="ignore"):
+            factors = np.where(gone, np.nan, total * self.sizes / sizes)
+        return Rebalanced(factors, factors[rows, old], factors[:, 0 if new is None else new])
+
+    def largest(self, sample_weight: float | None) -> float:
+        """Return what eq. 5.9 takes for the largest weight, whatever the labels are.
+
+        A class weighs W / classes, and its share of the gradient is that times a mean over its rows. One record moves
+        the means of two classes by no more than the bound on a row each, or that of one by twice as much: as if it
+        weighed as much as a class. Where the mean itself is weighted, a record may be all of it in both.
+
+        Parameters
+        ----------
+        sample_weight : float or None
+            The largest, if there are any.
+        """
+        whole = float(self.sizes.sum() / len(self.sizes))
+        if sample_weight is None:
+            return whole
+        return 2 * whole if self.by_weight else sample_weight * whole
+
+
+def sparse_gram(features: sparse.csr_array, weights: Array) -> Array:
+    """Return X^T diag(weights) X, touching only pairs of numbers that are there."""
+    found = np.zeros((features.shape[1], features.shape[1]))
+    _add_pairs(features.indptr, features.indices, features.data, weights, found)
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_pairs(starts, columns, values, weights, found):  # type: ignore[no-untyped-def]
+    for row in range(weights.shape[0]):
+        for i in range(starts[row], starts[row + 1]):
+            scaled = weights[row] * values[i]
+            line = found[columns[i]]
+            for j in range(starts[row], starts[row + 1]):
+                line[columns[j]] += scaled * values[j]
+
+
 Result = TypeVar("Result")
 
 # Beyond these magnitudes squares and their products leave float64.
@@ -477,3 +613,54 @@ def check_raw(table: Table, affine: Features, missing: Missing, start: int = 0) 
         if values.dtype.kind in "iuf" and not can_be_squared(np.asarray(known, dtype=np.float64)):
             numbers = np.where(missing[column], 0.0, values) if column in missing else values.astype(np.float64)
             check_values(numbers[:, None], numbers, start, (table.names[column],), "X")
+
+
+def checked_weights(sample_weight: Listed, count: int) -> Array | None:
+    """Return one weight a row, none of them negative or missing."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(column_values(sample_weight), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight must be numbers.") from None
+    if weights.shape != (count,):
+        raise InputError(f"sample_weight must have one entry for each of the {count} rows, not shape {weights.shape}.")
+    check_values(weights[:, None], weights, 0, ("sample_weight",), "sample_weight")
+    if (weights < 0).any():
+        raise InputError(f"sample_weight is negative in row {int(np.argmax(weights < 0))}.")
+    return weights
+
+
+def checked_offset(offset: Listed, count: int) -> Array | None:
+    """Return what is added to the margin of each row; None where that is nothing."""
+    if offset is None:
+        return None
+    try:
+        found = np.asarray(column_values(offset), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("offset must be numbers.") from None
+    if found.shape != (count,):
+        raise InputError(f"offset must have one entry for each of the {count} rows, not shape {found.shape}.")
+    check_values(found[:, None], found, 0, ("offset",), "offset")
+    return found if found.any() else None
+
+
+# The Hessian, its inverse, the response to the data and its rotation, in the pass that holds most of them.
+_MATRICES = 4
+WIDEST = 20_000
+
+
+def _matrices_bytes(width: int) -> int:
+    """Return the memory of the square matrices that a worker holds."""
+    return _MATRICES * 8 * width**2
+
+
+def check_width(width: int) -> None:
+    """Refuse data so wide that its matrices would not fit, before anything is computed."""
+    if width > WIDEST:
+        needed, limit = (f"{_matrices_bytes(size) / 1e9:,.0f} GB" for size in (width, WIDEST))
+        raise InputError(
+            f"The model has {width:,} parameters, and each worker would need {needed} for its square matrices; up to "
+            f"{WIDEST:,} parameters ({limit}) are measured. Fit on fewer features: select them, or reduce them with "
+            "TruncatedSVD in the pipeline."
+        )

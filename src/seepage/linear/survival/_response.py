@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage.linear.columns import Curves
-from seepage.linear.information import NoiseShape
-from seepage.linear.stack import Pushes, Reach
+from seepage.linear.information import NoiseShape, Pushes, Reach
 
 Array = NDArray[np.float64]
 

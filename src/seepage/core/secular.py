@@ -4,7 +4,7 @@ Every row i asks for the top eigenvalue of (eq. 3.1)
 
     S_i = r_i^2 diag(D) + a_i g g^T + b_i (f g^T + g f^T)
 
-where one of the two vectors g and f belongs to the row and the other to the whole dataset. Divided by r_i^2, with
+where g belongs to the row and f to the whole dataset. Divided by r_i^2, with
 h = (b_i / r_i^2) f and alpha = a_i / r_i^2, and for any mu that is no entry of D, Haynsworth's inertia formula
 (eqs. 3.2 and 3.3) says
 
@@ -121,19 +121,18 @@ def _eigenpair(p, q, s, upper):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g):  # type: ignore[no-untyped-def]
+def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h):  # type: ignore[no-untyped-def]
     """Return whether the root lies above mu, a Rayleigh quotient, and by how much the root may be above that.
 
     The quotient is NaN when it means nothing. The excess is infinite, and the root may be below a quotient that was
     rounded, unless no term of the sums cancelled another: mu is above every D_k, and the slope kept its digits.
 
-    The vectors are x = `to_row` row and y = `to_fixed` fixed, which are s_g g and s_h h of unit length in one order or
-    the other: W in their terms has the same inertia.
+    The vectors are x = `to_row` row and y = `to_fixed` fixed, which are s_g g and s_h h of unit length: W in their
+    terms has the same inertia.
     """
     xx, xy, yy, xx2, xy2, yy2 = _sweep(diagonal, row, fixed, mu)
     both, bend, flat = to_row * to_fixed, -s_g * s_h, alpha * s_h * s_h
-    c_xx, c_yy = (0.0, flat) if row_is_g else (flat, 0.0)
-    p, q, s = c_xx + to_row**2 * xx, bend + both * xy, c_yy + to_fixed**2 * yy
+    p, q, s = to_row**2 * xx, bend + both * xy, flat + to_fixed**2 * yy
     n_xx, n_xy, n_yy = to_row**2 * xx2, both * xy2, to_fixed**2 * yy2
     cosine, sine = 1.0, 0.0
     is_firm = mu > diagonal[0]
@@ -143,9 +142,9 @@ def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
         xx, xy, yy, n_xx, n_xy, n_yy = _turned_sweep(
             diagonal, row, fixed, mu, cosine * to_row, sine * to_fixed, -sine * to_row, cosine * to_fixed
         )
-        p = c_xx * cosine * cosine + 2.0 * bend * cosine * sine + c_yy * sine * sine + xx
-        q = (c_yy - c_xx) * cosine * sine + bend * (cosine - sine) * (cosine + sine) + xy
-        s = c_xx * sine * sine - 2.0 * bend * cosine * sine + c_yy * cosine * cosine + yy
+        p = 2.0 * bend * cosine * sine + flat * sine * sine + xx
+        q = flat * cosine * sine + bend * (cosine - sine) * (cosine + sine) + xy
+        s = flat * cosine * cosine - 2.0 * bend * cosine * sine + yy
     # Above every D_k the root is to the right iff W is positive definite (its smaller eigenvalue is positive);
     # between D_2 and D_1 iff W has a positive eigenvalue (its larger one is).
     omega, x, y = _eigenpair(p, q, s, mu < diagonal[0])
@@ -156,30 +155,25 @@ def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
     if not slope > 1e-6 * whole:
         return omega > 0.0, np.nan, np.inf
     x, y = cosine * x - sine * y, sine * x + cosine * y
-    along = x if row_is_g else y
-    quotient = mu + omega * (1.0 + omega * (alpha * (along / s_g) ** 2 + 2.0 * x * y / (s_g * s_h))) / slope
+    quotient = mu + omega * (1.0 + omega * (alpha * (x / s_g) ** 2 + 2.0 * x * y / (s_g * s_h))) / slope
     if not (is_firm and slope > 1e-3 * whole and quotient > diagonal[0]):
         return omega > 0.0, quotient, np.inf
-    x, y = (x / s_g, y / s_h) if row_is_g else (y / s_g, x / s_h)
+    x, y = x / s_g, y / s_h
     residual = omega * (abs(alpha * x + y) / s_g + abs(x) / s_h)
     return omega > 0.0, quotient, residual * residual / (slope * (quotient - diagonal[0]))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _search(diagonal, row, fixed, alpha, beta, row_is_g, rr, rf, ff, mu):  # type: ignore[no-untyped-def]
+def _search(diagonal, row, fixed, alpha, beta, rr, rf, ff, mu):  # type: ignore[no-untyped-def]
     """Return the top eigenvalue of diag(D) + alpha g g^T + beta (f g^T + g f^T), beginning at mu if that can be it."""
     first = diagonal[0]
     second = diagonal[1] if diagonal.shape[0] > 1 else 0.0
     # Rename the moments: g carries alpha, h = beta f.
-    if row_is_g:
-        gg, gh, hh = rr, beta * rf, beta * beta * ff
-        g0, h0 = row[0], beta * fixed[0]
-    else:
-        gg, gh, hh = ff, beta * rf, beta * beta * rr
-        g0, h0 = fixed[0], beta * row[0]
+    gg, gh, hh = rr, beta * rf, beta * beta * ff
+    g0, h0 = row[0], beta * fixed[0]
     s_g = 1.0 / np.sqrt(gg) if gg > 0.0 else 1.0
     s_h = 1.0 / np.sqrt(hh) if hh > 0.0 else 1.0
-    to_row, to_fixed = (s_g, s_h * beta) if row_is_g else (s_h * beta, s_g)
+    to_row, to_fixed = s_g, s_h * beta
 
     # The top eigenvalue of the two rank-one terms alone.
     middle = 0.5 * alpha * gg + gh
@@ -197,7 +191,7 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, rr, rf, ff, mu):  # typ
         if mu == first or (sweep == _PATIENCE and lower < first < upper):
             # Which side of D_1 the root is on is asked next to it, where every quotient is still a number.
             mu = first * (1.0 + _NEXT)
-        is_above, quotient, excess = _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
+        is_above, quotient, excess = _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h)
         if is_above:
             lower = max(lower, mu)
         else:
@@ -218,14 +212,13 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, rr, rf, ff, mu):  # typ
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _starts(moments, fixed_moments, alpha, beta, row_is_g, mu):  # type: ignore[no-untyped-def]
+def _starts(moments, fixed_moments, alpha, beta, mu):  # type: ignore[no-untyped-def]
     """Fill `mu` with a Rayleigh quotient of each row: of the vector of its two rank-one terms alone."""
     ff, dff = fixed_moments
     for i in range(mu.shape[0]):
         a, b = alpha[i], beta[i]
-        rr, gh, drr, dgh = moments[0, i], b * moments[1, i], moments[2, i], b * moments[3, i]
-        gg, dgg = (rr, drr) if row_is_g else (ff, dff)
-        hh, dhh = (b * b * ff, b * b * dff) if row_is_g else (b * b * rr, b * b * drr)
+        gg, gh, dgg, dgh = moments[0, i], b * moments[1, i], moments[2, i], b * moments[3, i]
+        hh, dhh = b * b * ff, b * b * dff
         middle = 0.5 * a * gg + gh
         rank_two = max(middle + np.sqrt(max(middle * middle + gg * hh - gh * gh, 0.0)), 0.0)
         # (alpha gg + gh) x + (alpha gh + hh) y = rank_two x,  gg x + gh y = rank_two y.
@@ -236,16 +229,15 @@ def _starts(moments, fixed_moments, alpha, beta, row_is_g, mu):  # type: ignore[
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _ends(first, moments, ff, sums, alpha, beta, row_is_g, mu, is_end):  # type: ignore[no-untyped-def]
+def _ends(first, moments, ff, sums, alpha, beta, mu, is_end):  # type: ignore[no-untyped-def]
     """Bring each row's mu nearer to the root, and say where that is the eigenvalue: as `_look` does, for many rows."""
     for i in range(mu.shape[0]):
         a, b, at = alpha[i], beta[i], mu[i]
-        gg, hh = (moments[0, i], b * b * ff) if row_is_g else (ff, b * b * moments[0, i])
+        gg, hh = moments[0, i], b * b * ff
         s_g, s_h = 1.0 / np.sqrt(gg), 1.0 / np.sqrt(hh)
-        to_row, to_fixed = (s_g, s_h * b) if row_is_g else (s_h * b, s_g)
+        to_row, to_fixed = s_g, s_h * b
         both, bend, flat = to_row * to_fixed, -s_g * s_h, a * s_h * s_h
-        c_xx, c_yy = (0.0, flat) if row_is_g else (flat, 0.0)
-        p, q, s = c_xx + to_row**2 * sums[0, i], bend + both * sums[1, i], c_yy + to_fixed**2 * sums[2, i]
+        p, q, s = to_row**2 * sums[0, i], bend + both * sums[1, i], flat + to_fixed**2 * sums[2, i]
         n_xx, n_xy, n_yy = to_row**2 * sums[3, i], both * sums[4, i], to_fixed**2 * sums[5, i]
         determinant = p * s - q * q
         middle, half = 0.5 * (p + s), 0.5 * (p - s)
@@ -259,7 +251,7 @@ def _ends(first, moments, ff, sums, alpha, beta, row_is_g, mu, is_end):  # type:
         cross = 2.0 * x * y * n_xy
         plain = x * x * n_xx + y * y * n_yy
         slope = plain + cross
-        u, v = (x / s_g, y / s_h) if row_is_g else (y / s_g, x / s_h)
+        u, v = x / s_g, y / s_h
         quotient = at + omega * (x * x + y * y + omega * (a * u * u + 2.0 * u * v)) / slope
         residual = omega * (abs(a * u + v) / s_g + abs(u) / s_h)
         excess = residual * residual / (slope * (quotient - first))
@@ -271,7 +263,7 @@ def _ends(first, moments, ff, sums, alpha, beta, row_is_g, mu, is_end):  # type:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def top_eigenvalues(  # type: ignore[no-untyped-def]
-    diagonal, rows, fixed, scale, alpha, beta, row_is_g, top, row_norms, inner
+    diagonal, rows, fixed, scale, alpha, beta, top, row_norms, inner
 ):
     """Fill `top` with each row's largest eigenvalue, `row_norms` with |row|^2 and `inner` with row . fixed.
 
@@ -284,10 +276,7 @@ def top_eigenvalues(  # type: ignore[no-untyped-def]
     fixed : ndarray of shape (p,)
         The vector that all rows share.
     scale, alpha, beta : ndarray of shape (n,)
-        r^2, a and b of the module's formula; `alpha` is the coefficient of g g^T, or of g g^T / |row|^2 when the row
-        is f (the caller cannot know the norm before this sweep has measured it).
-    row_is_g : bool
-        Whether the row's vector is g (True) or f.
+        r^2, a and b of the module's formula.
     top, row_norms, inner : ndarray of shape (n,)
         Outputs.
     """
@@ -306,9 +295,8 @@ def top_eigenvalues(  # type: ignore[no-untyped-def]
             row_norms[i] = rr
             inner[i] = rf
             r2 = scale[i]
-            gg = rr if row_is_g else ff
             # The terms with r^2, and those without, in the same units.
-            without = max(alpha[i] * gg, abs(beta[i]) * np.sqrt(rr) * np.sqrt(ff))
+            without = max(alpha[i] * rr, abs(beta[i]) * np.sqrt(rr) * np.sqrt(ff))
             if without < _NEGLIGIBLE * r2 * first:
                 who[count] = i
                 moments[0, count], moments[1, count], moments[2, count], moments[3, count] = rr, rf, drr, drf
@@ -316,14 +304,14 @@ def top_eigenvalues(  # type: ignore[no-untyped-def]
                 count += 1
             else:
                 # A perfect fit: r = 0 (or as good as), the slope terms vanish and a g g^T is what is left.
-                top[i] = alpha[i] * gg
-        _starts(moments, (ff, dff), a, b, row_is_g, mu[:count])
+                top[i] = alpha[i] * rr
+        _starts(moments, (ff, dff), a, b, mu[:count])
         for again in range(2):
             for j in range(count):
                 (sums[0, j], sums[1, j], sums[2, j], sums[3, j], sums[4, j], sums[5, j]) = _sweep(
                     diagonal, rows[who[j]], fixed, mu[j]
                 )
-            _ends(first, moments, ff, sums, a, b, row_is_g, mu[:count], is_end)
+            _ends(first, moments, ff, sums, a, b, mu[:count], is_end)
             left = 0
             for j in range(count):
                 i = who[j]
@@ -336,5 +324,5 @@ def top_eigenvalues(  # type: ignore[no-untyped-def]
                     left += 1
                 else:
                     rr, rf = moments[0, j], moments[1, j]
-                    top[i] = scale[i] * _search(diagonal, rows[i], fixed, a[j], b[j], row_is_g, rr, rf, ff, mu[j])
+                    top[i] = scale[i] * _search(diagonal, rows[i], fixed, a[j], b[j], rr, rf, ff, mu[j])
             count = left

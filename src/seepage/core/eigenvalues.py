@@ -1,14 +1,22 @@
-"""The largest eigenvalue of many small symmetric matrices: three diagonals, and a root that counting certifies.
+"""Largest eigenvalues of many symmetric matrices.
 
-Householder's reflections turn a matrix into one of three diagonals with the same eigenvalues; many matrices go side by
-side, number by number, so that each instruction works on several of them. Of that, the signs of the
-pivots d_i = a_i - mu - b_i^2 / d_(i-1) say how many eigenvalues lie above mu; Laguerre's steps come down to the largest
-from above, three digits becoming nine, and the counts on both sides of where they end certify it.
+Small matrices: Householder's reflections turn a matrix into a tridiagonal one with the same eigenvalues; many matrices
+are reduced together, entry by entry, so that each instruction works on several of them. The signs of the pivots
+d_i = a_i - mu - b_i^2 / d_(i-1) of a tridiagonal matrix say how many eigenvalues lie above mu. Laguerre's steps come
+down to the largest from above, and the counts on both sides of the result certify it.
+
+Matrices known by their products with vectors: Lanczos's steps, each direction kept orthogonal to all before it. The
+largest eigenvalue of the tridiagonal matrix is within the last residual of an eigenvalue, and below the largest.
 """
+
+from collections.abc import Callable
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+Array = NDArray[np.float64]
 
 # The certified relative width of the bracket that ends a search.
 _TOLERANCE = 1e-13
@@ -293,3 +301,125 @@ def unpack(triangles, ends, others, matrices):  # type: ignore[no-untyped-def]
                     row[w] += left * t[w] + right * e[w]
             for w in range(v):
                 matrix[w, v] = row[w]
+
+
+# A residual of this share of the eigenvalue leaves an error of about its square.
+_RESIDUAL = 1e-8
+# Directions that are made room for at a time.
+_ROOM = 16
+
+
+def largest_by_products(product: Callable[[Array], Array], count: int, size: int) -> Array:
+    """Return the largest eigenvalue of each of `count` positive semidefinite matrices of shape (size, size).
+
+    Parameters
+    ----------
+    product : callable
+        Takes a vector for each matrix, shape (count, size), and returns each matrix times its vector.
+    count, size : int
+    """
+    # The same directions for everybody: the result of a row does not depend on who is scored with it.
+    start = np.random.default_rng(0).normal(size=size)
+    basis = np.empty((min(_ROOM, size + 1), count, size))
+    basis[0] = start / np.linalg.norm(start)
+    diagonal, beside = np.zeros((count, size)), np.zeros((count, size))
+    found, residual = np.zeros(count), np.empty(count)
+    for step in range(size):
+        if step + 1 == len(basis):
+            basis = np.concatenate([basis, np.empty((min(len(basis), size + 1 - len(basis)), count, size))])
+        image = np.ascontiguousarray(product(basis[step]))
+        _next(image, basis, step, diagonal, beside)
+        if step % 2 or step + 1 == size:
+            _ritz(diagonal, beside, step + 1, found, residual)
+            if (residual <= _RESIDUAL * found).all():
+                break
+    return np.maximum(found, 0.0)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _next(image, basis, step, diagonal, beside):  # type: ignore[no-untyped-def]
+    """Add what is orthogonal to all directions so far of each image to the basis, and note the three diagonals."""
+    n, size = image.shape
+    for i in range(n):
+        row = image[i]
+        for again in range(2):
+            for j in range(step, -1, -1):
+                known = basis[j, i]
+                inner = 0.0
+                for k in range(size):
+                    inner += row[k] * known[k]
+                if again == 0 and j == step:
+                    diagonal[i, step] = inner
+                for k in range(size):
+                    row[k] -= inner * known[k]
+        total = 0.0
+        for k in range(size):
+            total += row[k] * row[k]
+        length = np.sqrt(total)
+        beside[i, step] = length
+        inverse = 1.0 / length if length > 0.0 else 1.0
+        following = basis[step + 1, i]
+        for k in range(size):
+            following[k] = row[k] * inverse
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _ritz(diagonal, beside, m, found, residual):  # type: ignore[no-untyped-def]
+    """Fill in the largest eigenvalue of each one's three diagonals, and how far it may be from one of the matrix."""
+    n = diagonal.shape[0]
+    down, across, scales = np.zeros((m, n)), np.zeros((m, n)), np.zeros(n)
+    for i in range(n):
+        for j in range(m):
+            scales[i] = max(scales[i], diagonal[i, j] + beside[i, j])
+        if scales[i] > 0.0:
+            for j in range(m):
+                down[j, i], across[j, i] = diagonal[i, j] / scales[i], beside[i, j] / scales[i]
+    tops_of_diagonals(down, across, np.empty((10, n)), found)
+    for i in range(n):
+        if not scales[i] > 0.0:
+            found[i], residual[i] = 0.0, 0.0
+            continue
+        top = found[i] * scales[i]
+        # Its vector, from the last entry up: the pivots on the way are those of what lies below, and positive.
+        pivot, entry, total = top - diagonal[i, m - 1], 1.0, 1.0
+        for j in range(m - 2, -1, -1):
+            if not beside[i, j] > 0.0 or total > 1e200:
+                # Nothing of it reaches the last entry.
+                total = np.inf
+                break
+            entry *= pivot / beside[i, j]
+            total += entry * entry
+            pivot = top - diagonal[i, j] - beside[i, j] * beside[i, j] / pivot
+        found[i], residual[i] = top, beside[i, m - 1] / np.sqrt(total)
+
+
+# Up to this size whole matrices, side by side, are cheaper than a search by products.
+_WHOLE = 64
+
+
+def largest_of_factors(moved: Array) -> Array:
+    """Return the largest eigenvalue of each J^T J, from all J^T of shape (n, values, numbers)."""
+    n, values, moves = moved.shape
+    if not values or not moves:
+        return np.zeros(n)
+    if min(values, moves) <= _WHOLE:
+        flat = moved if values <= moves else np.ascontiguousarray(moved.transpose(0, 2, 1))
+        return np.maximum(tops_of_matrices(flat @ flat.transpose(0, 2, 1)), 0.0)
+
+    def product(vectors: Array) -> Array:
+        return np.asarray(np.einsum("nvp,np->nv", moved, np.einsum("nvp,nv->np", moved, vectors)))
+
+    return largest_by_products(product, n, values)
+
+
+def largest_of_sandwich(outer: Array, inner: Array) -> float:
+    """Return the largest eigenvalue of  outer inner outer^T, which is not formed where it is large."""
+    size = len(outer)
+    if size > _WHOLE:
+        product = LinearOperator((size, size), matvec=lambda w: outer @ (inner @ (outer.T @ w)), dtype=np.float64)
+        start = np.random.default_rng(0).normal(size=size)
+        try:
+            return float(eigsh(product, k=1, which="LA", v0=start, ncv=14, tol=1e-13, return_eigenvectors=False)[0])
+        except ArpackNoConvergence:
+            pass
+    return max(float(np.linalg.eigvalsh(outer @ inner @ outer.T)[-1]), 0.0)
