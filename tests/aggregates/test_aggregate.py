@@ -113,9 +113,10 @@ def test_what_makes_no_table_is_refused(table, says):
         table.fit(FRAME)
 
 
-def test_missing_values_are_refused():
+def test_missing_times_are_refused():
+    gaps = FRAME.assign(age=FRAME["age"].where(FRAME.index != 4))
     with pytest.raises(InputError, match="'age' is missing for 1 of 300 people"):
-        TABLE.fit(FRAME.assign(age=FRAME["age"].where(FRAME.index != 4)))
+        KaplanMeier(times=[30.0], duration="age", event="event").fit(gaps)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from seepage._tables import Data, Frame, default_library, frame
 from seepage._where import for_whom
 from seepage.aggregates._cells import EVERYBODY, CellGrouping, groupings
 from seepage.aggregates._checks import checks_of
-from seepage.aggregates._counted import Counted
+from seepage.aggregates._counted import Counted, CountedCells
 from seepage.aggregates._estimator import TableEstimator, checked_names
 from seepage.aggregates._measured import Made
 from seepage.aggregates._numbers import Series, TableNumbers
@@ -113,10 +113,10 @@ class Aggregate(TableEstimator):
         shares = tuple(dict.fromkeys(each.column for each in discrete if each.column is not None))
         counted = None
         if discrete:
-            counted = Counted(records, by, shares, self.margins, frozenset(), len(records) - 1)
+            counted = Counted(records, (CountedCells(by, shares, self.margins),), frozenset(), len(records) - 1)
         in_cell = sum(each.grouping is found[0] for each in series)
         averages = len(discrete) < len(series)
-        remarks = for_whom(self.where)
+        remarks = (*for_whom(self.where), *records.remarks)
         return Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks)
 
     def _shown(self, made: Made) -> Frame:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.aggregates._records import Records, Values
+from seepage.aggregates._records import MISSING, Records, Values
 
 EVERYBODY = "all"
 
@@ -26,13 +26,15 @@ class CellGrouping:
         """Look for the cells that hold somebody."""
         levels = tuple(records.levels[name] for name in by)
         empty = cls(tuple(by), levels, np.empty(0, dtype=np.intp))
-        return cls(empty.by, levels, np.unique(empty._flat(records.values, len(records))))
+        flat = empty._flat(records.values, len(records))
+        return cls(empty.by, levels, np.unique(flat[flat >= 0]))
 
     def _flat(self, values: Values, count: int) -> NDArray[np.intp]:
         found = np.zeros(count, dtype=np.intp)
         for name, known in zip(self.by, self.levels, strict=True):
             # A value that nobody has is one more.
-            found = found * (len(known) + 1) + values[name]
+            flat = found * (len(known) + 1) + values[name]
+            found = np.where((found < 0) | (values[name] == MISSING), MISSING, flat)
         return found
 
     def cell(self, values: Values, count: int) -> NDArray[np.intp]:
@@ -40,6 +42,10 @@ class CellGrouping:
         flat = self._flat(values, count)
         place = np.minimum(np.searchsorted(self.cells, flat), len(self.cells) - 1)
         return np.where(self.cells[place] == flat, place, -1)
+
+    def is_elsewhere(self, values: Values, count: int) -> NDArray[np.bool_]:
+        """Return the people who would be in a cell that holds nobody."""
+        return (self._flat(values, count) >= 0) & (self.cell(values, count) < 0)
 
     @property
     def keys(self) -> list[tuple[Hashable, ...]]:

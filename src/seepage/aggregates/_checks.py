@@ -40,7 +40,8 @@ def checks_of(numbers: TableNumbers) -> tuple[Check, ...]:
 def _dominant(numbers: TableNumbers, series: Series) -> Array:
     """Return what the two largest values are of the sum of each cell; nothing of columns below zero."""
     records = numbers.records
-    x, cell = series.measured(records.values, len(records)), series.grouping.cell(records.values, len(records))
+    cell, x = series.inside(records.values, len(records))
+    cell, x = cell[cell >= 0], x[cell >= 0]
     if (x < 0).any():
         return np.empty(0)
     order = np.lexsort([-x, cell])

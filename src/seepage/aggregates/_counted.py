@@ -23,19 +23,35 @@ class ToldApart(NamedTuple):
     """Whether all counts and shares that move with the value were looked at together."""
 
 
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """What a table counts."""
+class CountedCells(NamedTuple):
+    """Cells with their counts and shares."""
 
-    records: Records
     by: tuple[str, ...]
     shares: tuple[str, ...]
     """The categories whose shares are printed in each cell."""
     margins: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Counts and shares of a table."""
+
+    records: Records
+    cells: tuple[CountedCells, ...]
     totals: frozenset[str]
     """The columns of which everybody knows how many people have each value."""
     others: int
     """How many other people there are."""
+
+    @property
+    def by(self) -> frozenset[str]:
+        """The columns that make cells."""
+        return frozenset(name for each in self.cells for name in each.by)
+
+    @property
+    def shares(self) -> frozenset[str]:
+        """The categories whose shares are printed."""
+        return frozenset(name for each in self.cells for name in each.shares)
 
     def told(self, attribute: str, values: Sequence[Hashable], attacker: Attacker) -> ToldApart:
         """Return how well the values of a category are told, given everything else about the person.
@@ -49,29 +65,39 @@ class Counted:
         attacker : Attacker
         """
         places = np.array([self.records.place(attribute, value) for value in values], dtype=np.intp)
-        if attribute in self.by:
-            rest = tuple(name for name in self.by if name != attribute)
-            beside = [(*rest, each) for each in self.shares] or [rest]
-            whole = len(self.shares) < 2
+        about = [each for each in self.cells if attribute in (*each.by, *each.shares)]
+        answers = [self._of_cells(each, attribute, places, attacker.unknown) for each in about]
+        found = np.max([each.apart for each in answers], axis=0)
+        # Nothing is inferred of a missing value.
+        found[~self.records.present(attribute)] = 0.0
+        return ToldApart(found, len(answers) == 1 and answers[0].whole)
+
+    def _of_cells(self, cells: CountedCells, attribute: str, places: NDArray[np.intp], unknown: int) -> ToldApart:
+        if attribute in cells.by:
+            rest = tuple(name for name in cells.by if name != attribute)
+            beside = [(*rest, each) for each in cells.shares] or [rest]
+            whole = len(cells.shares) < 2
         else:
-            beside, whole = [self.by], len(self.shares) == 1
-        found = np.zeros((len(self.records), len(values)))
+            beside, whole = [cells.by], len(cells.shares) == 1
+        found = np.zeros((len(self.records), len(places)))
         for slices in beside:
-            found = np.maximum(found, self._told(attribute, slices, places, attacker.unknown))
-        if attribute in self.shares and not whole:
-            further = self._linked(attribute, places)
+            found = np.maximum(found, self._told(attribute, slices, places, unknown, margins=cells.margins))
+        if attribute in cells.shares and not whole:
+            further = self._linked(cells, attribute, places)
             whole = further is not None
             found = found if further is None else np.maximum(found, further)
         return ToldApart(found, whole)
 
-    def _told(self, attribute: str, slices: Sequence[str], places: NDArray[np.intp], unknown: int) -> Array:
+    def _told(
+        self, attribute: str, slices: Sequence[str], places: NDArray[np.intp], unknown: int, *, margins: bool
+    ) -> Array:
         own, other, inverse = self._sizes(attribute, slices, places)
         first = np.unique(inverse, return_index=True)[1]
         # The distance of a value from itself is zero.
         differs = self.records.values[attribute][first][:, None] != places
         found = np.zeros(own.shape)
         found[differs] = counted(own[differs], other[differs], self.others, unknown)
-        for wider in self._wider(attribute, slices):
+        for wider in self._wider(attribute, slices, margins=margins):
             # People who are alike in the slice are alike in what is wider.
             more_own, more_other, at = self._sizes(attribute, wider, places)
             more_own, more_other = more_own[at[first]], more_other[at[first]]
@@ -81,9 +107,9 @@ class Counted:
             found[differs] = np.maximum(found[differs], totals[back.ravel()])
         return found[inverse]
 
-    def _wider(self, attribute: str, slices: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    def _wider(self, attribute: str, slices: Sequence[str], *, margins: bool) -> Iterator[tuple[str, ...]]:
         """Yield the columns of margins that are known of a value."""
-        if self.margins:
+        if margins:
             for size in range(len(slices)):
                 yield from combinations(slices, size)
         elif attribute in self.totals and slices:
@@ -97,8 +123,8 @@ class Counted:
         Also which kind everybody is.
         """
         records = self.records
-        own, slice_ = records.values[attribute], records.together(slices)
-        width = len(records.levels[attribute]) + 1
+        slice_, width = records.together(slices), len(records.levels[attribute]) + 1
+        own = records.values[attribute] % width
         table = np.zeros((int(slice_.max()) + 1, width), dtype=np.intp)
         np.add.at(table, (slice_, own), 1)
         kinds, inverse = np.unique(slice_ * width + own, return_inverse=True)
@@ -106,16 +132,18 @@ class Counted:
         mine = np.repeat(table[at, level][:, None] - 1, len(places), axis=1)
         return mine, table[at][:, places], inverse.ravel()
 
-    def _linked(self, attribute: str, places: NDArray[np.intp]) -> Array | None:
+    def _linked(self, counted: CountedCells, attribute: str, places: NDArray[np.intp]) -> Array | None:
         """Return what several shares in a cell tell together; None where too many tables fit."""
         records = self.records
-        rest = tuple(name for name in self.shares if name != attribute)
+        if not all(records.present(name).all() for name in (*counted.shares, *counted.by)):
+            return None
+        rest = tuple(name for name in counted.shares if name != attribute)
         shape = tuple(len(records.levels[name]) for name in rest)
         kind = np.ravel_multi_index(tuple(records.values[name] for name in rest), shape)
         which = np.column_stack(np.unravel_index(np.arange(np.prod(shape)), shape))
         own, width = records.values[attribute], len(records.levels[attribute]) + 1
         found = np.zeros((len(records), len(places)))
-        cells = records.together(self.by)
+        cells = records.together(counted.by)
         for cell in range(int(cells.max()) + 1):
             people = np.flatnonzero(cells == cell)
             table = np.zeros((width, len(which)), dtype=np.intp)

@@ -187,6 +187,11 @@ class KaplanMeier(TableEstimator):
         if times.ndim != 1 or not len(times) or not np.isfinite(times).all() or not (np.diff(times) > 0).all():
             raise InputError(f"times must be in increasing order, such as [365.0, 730.0], not {self.times!r}.")
         records = Records.of(X, (self.event, self.duration, *by), by, self.where)
+        for name in (self.event, self.duration, *by):
+            if missing := int((~records.present(name)).sum()):
+                raise InputError(
+                    f"{name!r} is missing for {missing:,} of {len(records):,} people: leave these out first."
+                )
         if records.levels.get(self.event) not in ((0, 1), (False, True)):
             raise InputError(f"event names {self.event!r}, which must say 1 or 0: whether there was an event.")
         if self.duration in records.levels:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.aggregates._cells import CellGrouping
-from seepage.aggregates._records import Records, Values
+from seepage.aggregates._records import MISSING, Records, Values
 
 OTHER_CELLS = "people in any other cell"
 
@@ -76,17 +76,30 @@ class Series:
     level: int | None
     title: str
     grouping: CellGrouping
+    printed: NDArray[np.bool_] | None = None
+    """The cells of which it is printed; None for all of them."""
 
     def measured(self, values: Values, count: int) -> Array:
         """Return what is averaged."""
         if self.column is None:
             return np.ones(count)
         column = values[self.column]
-        return column if self.level is None else (column == self.level).astype(np.float64)
+        if self.level is not None:
+            return np.where(column == MISSING, np.nan, (column == self.level).astype(np.float64))
+        if self.statistic != "count":
+            return np.asarray(column)
+        return np.where(column == MISSING if column.dtype.kind == "i" else np.isnan(column), np.nan, 1.0)
+
+    def inside(self, values: Values, count: int) -> tuple[NDArray[np.intp], Array]:
+        """Return the cell of some people, -1 if their value is missing, and what is averaged."""
+        x = self.measured(values, count)
+        return np.where(np.isnan(x), -1, self.grouping.cell(values, count)), x
 
     def moments(self, records: Records, weights: Array) -> CellMoments:
         """Return the moments of each cell."""
-        cell, x = self.grouping.cell(records.values, len(records)), self.measured(records.values, len(records))
+        cell, x = self.inside(records.values, len(records))
+        some = cell >= 0
+        cell, x, weights = cell[some], x[some], weights[some]
         count = len(self.grouping.cells)
         size = np.asarray(np.bincount(cell, weights, count), dtype=np.float64)
         total = np.asarray(np.bincount(cell, weights * x, count), dtype=np.float64)
@@ -132,7 +145,7 @@ class Series:
     @property
     def discrete(self) -> bool:
         """Whether these are numbers of people, or shares of them."""
-        return self.column is None or self.level is not None
+        return self.statistic == "count" or self.level is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +161,7 @@ class TableNumbers(RecordNumbers):
         """Of each series, where its cells stand among the numbers; -1 for what nobody can print."""
         found, start = [], 0
         for each, moments in zip(self.series, self.at, strict=True):
-            printed = np.isfinite(each.value(moments))
+            printed = np.isfinite(each.value(moments)) & (True if each.printed is None else each.printed)
             found.append(np.where(printed, start + np.cumsum(printed) - 1, -1))
             start += int(printed.sum())
         return found
@@ -192,20 +205,20 @@ class TableNumbers(RecordNumbers):
     def moves(self, fitted: Sequence[CellMoments], values: Values, count: int) -> Array:
         found = np.zeros((count, self._count))
         for each, moments, places in zip(self.series, fitted, self._places, strict=True):
-            cell = each.grouping.cell(values, count)
+            cell, x = each.inside(values, count)
             people, at = self._reached(cell, places)
-            found[people, at] = each.move(moments, cell[people], each.measured(values, count)[people])
+            found[people, at] = each.move(moments, cell[people], x[people])
         if self._more:
-            found[:, -1] = self.series[0].grouping.cell(values, count) < 0
+            found[:, -1] = self.series[0].grouping.is_elsewhere(values, count)
         return found
 
     def slopes(self, fitted: Sequence[CellMoments], values: Values, count: int, name: str) -> Array:
         found = np.zeros((count, self._count))
         for each, moments, places in zip(self.series, fitted, self._places, strict=True):
             if each.column == name and each.level is None:
-                cell = each.grouping.cell(values, count)
+                cell, x = each.inside(values, count)
                 people, at = self._reached(cell, places)
-                found[people, at] = each.slope(moments, cell[people], each.measured(values, count)[people])
+                found[people, at] = each.slope(moments, cell[people], x[people])
         return found
 
     @staticmethod

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from seepage._near import did_you_mean, several
 from seepage._tables import Array
 from seepage.aggregates._numbers import RecordNumbers
-from seepage.aggregates._records import Values
+from seepage.aggregates._records import MISSING, Values
 from seepage.attackers import Check, Formed, Held, Printed, Slopes
 from seepage.attackers.rows import contrasts
 from seepage.errors import InputError
@@ -58,6 +58,7 @@ class _CellTable:
             for level, contrast in enumerate(self._contrasts(name)):
                 at = {**values, name: np.full(count, level, dtype=np.intp)}
                 found[:, :, block] += self.moves(numbers.at, at, count)[:, :, None] * contrast
+            found[:, :, block] *= (values[name] != MISSING)[:, None, None]
         return Formed(found)
 
     def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
@@ -68,7 +69,9 @@ class _CellTable:
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
         numbers, values = self.numbers, self.numbers.records.of_people(people)
         before = self.moves(numbers.at, values, len(people))
-        return self.moves(numbers.at, self._with(values, attribute, [value] * len(people)), len(people)) - before
+        after = self.moves(numbers.at, self._with(values, attribute, [value] * len(people)), len(people))
+        is_present = self.numbers.records.present(attribute)[people]
+        return np.where(is_present[:, None], after - before, 0.0)
 
     def _with(
         self, values: dict[str, NDArray[Any]], attribute: str, given: Sequence[object]

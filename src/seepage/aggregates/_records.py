@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._baseline import bits_of, left_of
+from seepage._facts import Assumption
 from seepage._near import did_you_mean, several
 from seepage._tables import Array, Column, Data, Table, missing_in, plain
 from seepage._where import holds, kept
 from seepage.errors import InputError
 
+# Place of a missing value among the levels of a category.
+MISSING = -1
 Values = Mapping[str, NDArray[Any]]
 """Of some people: numbers, and places among the levels of a category."""
 
@@ -61,25 +64,21 @@ class Records:
                     f"There is no column {name!r}. {did_you_mean(name, table.names)}The columns are: "
                     f"{several(list(table.names))}."
                 )
-            whole = plain(table.column(name))
-            column = whole[rows]
-            empty = int(missing_in(column).sum())
-            if empty:
-                raise InputError(
-                    f"{name!r} is missing for {empty:,} of {len(rows):,} people, and a table says nothing of those "
-                    "whom it leaves out. Drop these rows first, or fill them in."
-                )
+            whole = table.column(name)
+            present = ~missing_in(whole)
+            known, empty = plain(whole[present]), ~present[rows]
+            column = plain(whole[rows]) if present[rows].all() else whole[rows]
             columns[name] = column
             # The levels are those of all rows: a table also says which of them no row inside the filter has.
-            present = ~missing_in(whole)
-            found = _levels(whole[present], name in grouping)
+            found = _levels(known, name in grouping)
             if found is None:
-                values[name] = np.asarray(column, dtype=np.float64)
+                values[name] = _numbers(column, empty)
             else:
                 # A level that the filter itself excludes is no news.
-                found = found[~np.isin(found, whole[present & ~holds(where, table, name)])]
+                found = found[~np.isin(found, known[~holds(where, table, name)[present]])]
                 levels[name] = tuple(found.tolist())
-                values[name] = np.searchsorted(found, column).astype(np.intp)
+                values[name] = np.full(len(column), MISSING, dtype=np.intp)
+                values[name][~empty] = np.searchsorted(found, plain(column[~empty]))
         return cls(table, rows, columns, levels, values)
 
     def __len__(self) -> int:
@@ -98,9 +97,20 @@ class Records:
         """Return a place for each person that those with the same values of some categories share."""
         found = np.zeros(len(self), dtype=np.intp)
         for name in names:
-            wide = found * len(self.levels[name]) + self.values[name]
+            wide = found * (len(self.levels[name]) + 1) + self.values[name] - MISSING
             found = np.unique(wide, return_inverse=True)[1].astype(np.intp)
         return found
+
+    def present(self, name: str) -> NDArray[np.bool_]:
+        """Return the people whose value of a column is not missing."""
+        column = self.values[name]
+        return column != MISSING if name in self.levels else ~np.isnan(column)
+
+    @property
+    def remarks(self) -> tuple[Assumption, ...]:
+        """State what is assumed of missing values."""
+        is_complete = all(self.present(name).all() for name in self.values)
+        return () if is_complete else (Assumption("missing", "Which values are missing is known."),)
 
     @property
     def bits(self) -> float:
@@ -113,16 +123,28 @@ class Records:
 
     @cached_property
     def features(self) -> Mapping[str, Array]:
-        """Each column as numbers: of a category one for each level but the first."""
-        return {
-            name: np.eye(len(self.levels[name]))[column][:, 1:] if name in self.levels else column[:, None]
-            for name, column in self.values.items()
-        }
+        """Columns as numbers: of a category one for each level but the first; missing values as the mean."""
+        found = {}
+        for name, column in self.values.items():
+            number = np.eye(len(self.levels[name]))[column][:, 1:] if name in self.levels else column[:, None]
+            present = self.present(name)
+            mean = number[present].mean(axis=0) if present.any() else 0.0
+            found[name] = np.where(present[:, None], number, mean)
+        return found
 
     def guess(self, name: str) -> tuple[Array, float]:
         """Return how far a number is from a guess that knows the person's other values, and its deviation."""
         known = [each for other, each in self.features.items() if other != name]
-        return left_of(self.values[name], np.column_stack([*known, np.empty((len(self), 0))]))
+        present, left = self.present(name), np.zeros(len(self))
+        design = np.column_stack([*known, np.empty((len(self), 0))])
+        left[present], deviation = left_of(self.values[name][present], design[present])
+        return left, deviation
+
+
+def _numbers(column: Column, empty: NDArray[np.bool_]) -> Array:
+    found = np.full(len(column), np.nan)
+    found[~empty] = np.asarray(column[~empty], dtype=np.float64)
+    return found
 
 
 def _levels(column: Column, grouping: bool) -> Column | None:
