@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import seepage
-from seepage.aggregates import NumberTable, TableNumber
 from seepage.models import Aggregate
+from seepage.tables import NumberTable, TableNumber
 
 RNG = np.random.default_rng(0)
 COUNT = 600

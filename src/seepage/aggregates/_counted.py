@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.aggregates._chances import counted, linked, with_totals
+from seepage.aggregates._numbers import Series
 from seepage.aggregates._records import Records
 from seepage.attackers import Attacker
 
@@ -42,6 +43,21 @@ class Counted:
     """The columns of which everybody knows how many people have each value."""
     others: int
     """How many other people there are."""
+
+    @classmethod
+    def of(cls, records: Records, series: Sequence[Series]) -> "Counted | None":
+        """Take the cells of counts and shares, without those that are margins of others; None if there are none."""
+        shares: dict[tuple[str, ...], dict[str, None]] = {}
+        for each in series:
+            if each.discrete:
+                of = shares.setdefault(each.grouping.by, {})
+                of |= {} if each.level is None or each.column is None else {each.column: None}
+        found = [
+            CountedCells(by, tuple(of), any(set(other) < set(by) for other in shares))
+            for by, of in shares.items()
+            if not any(set(other) > set(by) and shares[other].keys() >= of.keys() for other in shares)
+        ]
+        return cls(records, tuple(found), frozenset(), len(records) - 1) if found else None
 
     @property
     def by(self) -> frozenset[str]:

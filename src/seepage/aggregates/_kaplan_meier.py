@@ -7,7 +7,7 @@ With D(s) events among R(s) people at risk, the share that is left at a time is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -203,9 +203,9 @@ class KaplanMeier(TableEstimator):
         remark = Assumption(
             "follow-up", "How long each person was followed ({duration}) is known.", names={"duration": self.duration}
         )
-        made = Made(numbers, (self.event, *by), by, None, True, len(times), _checks(numbers), (remark,))
         # Whoever leaves last is among few, however many there were in the cell.
-        return replace(made, among=numbers.at_risk())
+        among = numbers.at_risk()
+        return Made(numbers, (self.event, *by), by, None, True, len(times), _checks(numbers), (remark,), among)
 
     def _shown(self, made: Made) -> Frame:
         numbers, by = made.numbers, made.by

@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 
 from seepage._facts import Assumption
 from seepage._tables import Listed, Table
+from seepage._where import for_whom
+from seepage.aggregates._checks import checks_of
 from seepage.aggregates._counted import Counted
 from seepage.aggregates._information import TableInformation
-from seepage.aggregates._numbers import RecordNumbers
+from seepage.aggregates._numbers import RecordNumbers, Series, TableNumbers
 from seepage.aggregates._printed import printed_of
+from seepage.aggregates._records import Records
 from seepage.attackers import Attacker, Check, Digits, SamplingLeakage, TableQuestion, about, described, with_known_size
 from seepage.attackers.rows import is_code
 from seepage.errors import InputError, UnsupportedError
@@ -45,9 +48,29 @@ class Made:
     in_cell: int
     """How many numbers a cell has."""
     checks: tuple[Check, ...]
-    remarks: tuple[Assumption, ...] = ()
-    among: NDArray[np.intp] | None = None
-    """How many people each person is one of in what moves the table; those of the cell, if it does not say."""
+    remarks: tuple[Assumption, ...]
+    among: NDArray[np.intp]
+    """How many people each person is one of in what moves the table."""
+
+
+def made_of(
+    records: Records, of: Sequence[str], by: Sequence[str], series: Sequence[Series], where: str | None
+) -> Made:
+    """Return the table of some numbers, those of the cells of most columns first."""
+    numbers = TableNumbers(records, tuple(by), tuple(series))
+    groups = {id(each.grouping): each.grouping for each in series}
+    cells = [group.cell(records.values, len(records)) for group in groups.values()]
+    return Made(
+        numbers,
+        (*of, *by),
+        tuple(by),
+        Counted.of(records, series),
+        averages=not all(each.discrete for each in series),
+        in_cell=max(sum(each.grouping is group for each in series) for group in groups.values()),
+        checks=checks_of(numbers),
+        remarks=(*for_whom(where), *records.remarks),
+        among=np.min([np.bincount(cell + 1)[cell + 1] for cell in cells], axis=0),
+    )
 
 
 def people_of(made: Made, ids: Listed, groups: By) -> PeopleInMemory:
@@ -80,8 +103,7 @@ def measured(made: Made, asked: TableQuestion) -> SamplingLeakage:
     records, count = made.numbers.records, len(made.numbers.records)
     people = people_of(made, asked.ids, asked.groups)
     printed = printed_of(made.numbers, made.known, asked.attributes, made.checks)
-    cell = records.together(made.by)
-    cells = np.bincount(cell)[cell] if made.among is None else made.among
+    cell, cells = records.together(made.by), made.among
     needed = max(_LEAST, _A_NUMBER * made.in_cell)
     with np.errstate(divide="ignore"):
         fewest = needed * (count - 1) / (cells - 1)

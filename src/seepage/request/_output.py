@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seepage._near import did_you_mean, several
 from seepage._noise import GaussianNoise
 from seepage._tables import Array, Frame, Table
-from seepage.aggregates import STATISTICS, WORDS, Aggregate, KaplanMeier
+from seepage.aggregates import KaplanMeier
 from seepage.attackers import SamplingLeakage
 from seepage.errors import InputError
 from seepage.linear import ModelTable, measure
@@ -22,6 +22,7 @@ from seepage.linear.written import AssembledTable
 from seepage.request._cells import not_compared
 from seepage.request._given import HandedIn
 from seepage.request._people import RequestPeople
+from seepage.tables import STATISTICS, WORDS, Aggregate
 
 _OF_A_TABLE = ("of", "by", "statistics", "margins")
 _OF_A_CURVE = ("duration", "event", "times")
@@ -188,8 +189,7 @@ def _table(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows
         remark = "No CSV lies beside it: the table was made anew from the people."
         return RequestOutput(given.name, what, people, rows, table, remark=remark)
     # A curve has a row for each time.
-    rows_by = (*says.get("by", ()), *(("time",) if curve else ()))
-    digits, unread = _compared(given, Table.of(table.frame_), rows_by)
+    digits, unread = _compared(given, Table.of(table.frame_), (*says.get("by", ()), *(["time"] if curve else [])))
     return RequestOutput(given.name, what, people, rows, table, digits=digits, unread=unread)
 
 
@@ -228,7 +228,7 @@ def _compared(given: HandedIn, made: Table, by: tuple[str, ...]) -> tuple[int, t
         raise InputError(f"{given.path.name} has no column {missing[0]!r}, by which its cells are. It has {heads}.")
     columns = _columns(given, heads, names, by)
     places = {tuple(_plain(made.column(name)[i]) for name in by): i for i in range(len(made))}
-    keys: list[tuple[str, ...]] = []
+    keys = list[tuple[str, ...]]()
     for row in body:
         if len(row) != len(heads):
             raise InputError(f"{given.path.name} has a row of {len(row)} cells below {len(heads)} heads: {row}.")
@@ -310,8 +310,7 @@ def _number(given: HandedIn, text: str, head: str) -> tuple[float, int]:
 def _parsed(text: str) -> tuple[float, int]:
     """Return a number and its decimals."""
     found = Decimal(text)
-    exponent = found.as_tuple().exponent
-    return float(found), max(-exponent, 0) if isinstance(exponent, int) else 0
+    return float(found), len(text.lower().partition("e")[0].partition(".")[2])
 
 
 def _plain(value: object) -> str:

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, Table
-from seepage.aggregates import Aggregate, KaplanMeier
+from seepage.aggregates import KaplanMeier
 from seepage.attackers import SamplingLeakage
 from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import Rule, Word
 from seepage.request._output import RequestOutput
+from seepage.tables import Aggregate
 
 
 def answered(appetite: RiskAppetite, leak: SamplingLeakage, output: RequestOutput | None) -> tuple[Rule, ...]:

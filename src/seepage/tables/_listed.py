@@ -1,21 +1,13 @@
 """Tables of numbers that are listed one by one, each a statistic of a column in one cell."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Data, Frame, default_library, frame
-from seepage._where import for_whom
-from seepage.aggregates._cells import CellGrouping
-from seepage.aggregates._checks import checks_of
-from seepage.aggregates._counted import Counted, CountedCells
-from seepage.aggregates._estimator import TableEstimator
-from seepage.aggregates._measured import Made
-from seepage.aggregates._numbers import Series, TableNumbers
-from seepage.aggregates._records import Records
+from seepage.aggregates import CellGrouping, Made, Records, Series, TableEstimator, made_of
 
 
 class TableNumber(NamedTuple):
@@ -72,16 +64,7 @@ class NumberTable(TableEstimator):
         # The cells of most columns come first: they say how many cells hold nobody.
         groups = {names: CellGrouping.of(records, names) for names in sorted(cells, key=len, reverse=True)}
         series = [each for names, group in groups.items() for each in self._series(records, names, group)]
-        numbers = TableNumbers(records, by, tuple(series))
-        discrete = [each for each in series if each.discrete]
-        counted = Counted(records, _counted(discrete), frozenset(), len(records) - 1) if discrete else None
-        everyone = np.zeros(len(records), dtype=np.intp)
-        sizes = [group.cell(records.values, len(records)) if names else everyone for names, group in groups.items()]
-        among = np.min([np.bincount(cell + 1)[cell + 1] for cell in sizes], axis=0)
-        in_cell = max(sum(each.grouping is group for each in series) for group in groups.values())
-        averages, remarks = len(discrete) < len(series), (*for_whom(self.where), *records.remarks)
-        made = Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks)
-        return replace(made, among=among)
+        return made_of(records, of, by, series, self.where)
 
     def _series(self, records: Records, by: tuple[str, ...], group: CellGrouping) -> list[Series]:
         """Return the numbers of some cells, those of one statistic together."""
@@ -104,19 +87,3 @@ class NumberTable(TableEstimator):
         values: Array = made.numbers.values(made.numbers.at)
         columns = {"name": list(made.numbers.names), "value": values.tolist()}
         return frame(columns, made.numbers.records.table.library or default_library())
-
-
-def _counted(discrete: Sequence[Series]) -> tuple[CountedCells, ...]:
-    """Return the cells that are counted, without those that are margins of others."""
-    shares: dict[tuple[str, ...], dict[str, None]] = {}
-    for each in discrete:
-        of = shares.setdefault(each.grouping.by, {})
-        if each.column is not None and each.level is not None:
-            of[each.column] = None
-    found = []
-    for by, of in shares.items():
-        wider = [other for other in shares if set(other) > set(by) and set(shares[other]) >= set(of)]
-        narrower = [other for other in shares if set(other) < set(by)]
-        if not wider:
-            found.append(CountedCells(by, tuple(of), bool(narrower)))
-    return tuple(found)

@@ -6,14 +6,18 @@ import numpy as np
 
 from seepage._near import several
 from seepage._tables import Data, Frame, default_library, frame
-from seepage._where import for_whom
-from seepage.aggregates._cells import EVERYBODY, CellGrouping, groupings
-from seepage.aggregates._checks import checks_of
-from seepage.aggregates._counted import Counted, CountedCells
-from seepage.aggregates._estimator import TableEstimator, checked_names
-from seepage.aggregates._measured import Made
-from seepage.aggregates._numbers import Series, TableNumbers
-from seepage.aggregates._records import Records
+from seepage.aggregates import (
+    EVERYBODY,
+    CellGrouping,
+    Made,
+    Records,
+    Series,
+    TableEstimator,
+    TableNumbers,
+    checked_names,
+    groupings,
+    made_of,
+)
 from seepage.errors import InputError, UnsupportedError
 
 STATISTICS = ("count", "mean", "sum", "sd", "share")
@@ -21,19 +25,8 @@ _OF_PEOPLE = "is the value of one person or a few, and what it tells of them is 
 _SPREAD = (
     'Print the mean and the sd, or shares above thresholds that were chosen beforehand: a column frame["age"] >= 65'
 )
-_REFUSED = {
-    "median": _SPREAD,
-    "quantile": _SPREAD,
-    "quantiles": _SPREAD,
-    "percentile": _SPREAD,
-    "iqr": _SPREAD,
-    "min": _SPREAD,
-    "max": _SPREAD,
-    "minimum": _SPREAD,
-    "maximum": _SPREAD,
-    "range": _SPREAD,
-    "mode": "Print the shares of the values",
-}
+_QUANTILES = ("median", "quantile", "quantiles", "percentile", "iqr", "min", "max", "minimum", "maximum", "range")
+_REFUSED = dict.fromkeys(_QUANTILES, _SPREAD) | {"mode": "Print the shares of the values"}
 WORDS = {"std": "sd", "n": "count", "size": "count", "total": "sum", "average": "mean", "percent": "share", "var": "sd"}
 
 
@@ -108,16 +101,7 @@ class Aggregate(TableEstimator):
         records = Records.of(X, (*of, *by), by, self.where)
         found = groupings(records, by, self.margins)
         series = tuple(each for one in found for each in _series(records, of, asked, one))
-        numbers = TableNumbers(records, by, series)
-        discrete = [each for each in series if each.discrete]
-        shares = tuple(dict.fromkeys(each.column for each in discrete if each.column is not None))
-        counted = None
-        if discrete:
-            counted = Counted(records, (CountedCells(by, shares, self.margins),), frozenset(), len(records) - 1)
-        in_cell = sum(each.grouping is found[0] for each in series)
-        averages = len(discrete) < len(series)
-        remarks = (*for_whom(self.where), *records.remarks)
-        return Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks)
+        return made_of(records, of, by, series, self.where)
 
     def _shown(self, made: Made) -> Frame:
         numbers, by = made.numbers, made.by
