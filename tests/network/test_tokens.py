@@ -101,7 +101,7 @@ def exact(model, record):
     return differences.information(model, loss, [words], one, moves, bound=BOUND, scale=BOUND * NOISE).sum()
 
 
-@pytest.mark.parametrize("kind", [{}, {"counted": True}, {"whole": True}], ids=["plain", "RoBERTa", "whole"])
+@pytest.mark.parametrize("kind", [{}, {"counted": True}], ids=["plain", "RoBERTa"])
 def test_only_what_is_looked_up_for_real_tokens_counts(kind):
     model, data = built(**kind), [padded(tokens, i % 3) for i, tokens in enumerate(TEXTS)]
     truth = np.array([exact(model, record) for record in data])
@@ -116,7 +116,7 @@ def test_only_what_is_looked_up_for_real_tokens_counts(kind):
     assert "Padding is not among them" in said
 
 
-@pytest.mark.parametrize("kind", [{}, {"counted": True}, {"whole": True}], ids=["plain", "RoBERTa", "whole"])
+@pytest.mark.parametrize("kind", [{}, {"counted": True}], ids=["plain", "RoBERTa"])
 def test_a_person_has_the_same_numbers_beside_anybody(kind):
     model, record = built(**kind), padded(ANN, 0)
     long = [padded([4 + i, 9, 3, 8, 2, 6], i % 3) for i in range(4)]
@@ -207,6 +207,11 @@ def test_what_is_not_known_of_integers_is_refused(kind, private, message):
             model, LOSS, torch.utils.data.default_collate(data[:2]), mechanism=mechanism, label="public",
             private=private, forward=forward,
         )  # fmt: skip
+
+
+def test_tokens_that_are_looked_up_within_a_layer_are_refused():
+    with pytest.raises(seepage.errors.UnsupportedError, match="inside the layer 'Encoder'"):
+        accounted(built(whole=True), [padded(ANN, 0)])
 
 
 def test_groups_are_not_of_tokens():

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.func import vmap
 
 from seepage.errors import InputError
-from seepage.network._composites import Composites
+from seepage.network._leaves import mapped
 from seepage.network._probe import LABEL, LABELS, Probe, size_of
-from seepage.network._records import Batch
+from seepage.network._records import Batch, records
 from seepage.network._step import Mechanism
 from seepage.network._tokens import paired
 
@@ -109,36 +108,30 @@ def apart(probe: Probe, batch: Batch, category: Category, seed: int) -> Gradient
     if place is not None and place >= held.shape[1]:
         none = torch.zeros(count, len(values), dtype=torch.float64)
         return GradientGaps(none[:, 0], none, none, np.full(count, -2, dtype=np.intp))
-    gradient, people = probe.each(batch)
-    at = next(i for i, leaf in enumerate(people) if leaf is held)
+    mask = paired(batch, probe.private).get(category.entry)
+    real = torch.ones(count, dtype=torch.bool) if place is None or mask is None else (batch[mask][:, place] != 0).cpu()
 
-    def sums(own: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        def of(value: Tensor) -> Tensor:
-            # One network: dropout must draw the same each time.
-            torch.manual_seed(seed)
-            there = value if place is None else torch.where(positions == place, value, own[at])
-            return gradient({}, [*own[:at], there, *own[at + 1 :]])
+    def gradients(some: slice, value: Tensor | None) -> Tensor:
+        """Return the gradients of some records, with a value in the place of the true one."""
+        there = held[some].clone()
+        if value is not None:
+            there[real[some] if place is None else (real[some], place)] = value
+        # One network: dropout must draw the same each time.
+        torch.manual_seed(seed)
+        return probe.rows(records(mapped(lambda leaf: there if leaf is held else leaf, batch), count, some))[0].double()
 
-        positions = torch.arange(own[at].shape[0], device=held.device) if place is not None else held
-        true = own[at] if place is None else own[at][place]
-        found = vmap(of, randomness="same")(torch.cat([true[None], values])).double()
-        return found[0] @ found[0], (found[1:] ** 2).sum(1), found[1:] @ found[0]
-
-    size = sum(p.numel() for p in probe.carrier.trained.values())
-    with Composites():
-        try:
-            chunk = max(1, _SCRATCH // (size * (len(values) + 1)))
-            own, others, inner = vmap(sums, randomness="different", chunk_size=chunk)(people)
-        except RuntimeError as error:
-            if "control flow" not in str(error):
-                raise
-            # A network that asks its masks before it runs is asked one person at a time.
-            each = (sums([entry[i] for entry in people]) for i in range(count))
-            own, others, inner = (torch.stack(parts) for parts in zip(*each, strict=True))
+    chunk = max(1, _SCRATCH // (2 * sum(p.numel() for p in probe.carrier.trained.values())))
+    own, others, inner = [], [], []
+    for start in range(0, count, chunk):
+        some = slice(start, start + chunk)
+        true = gradients(some, None)
+        own.append(true.square().sum(1))
+        pairs = [(other.square().sum(1), (other * true).sum(1)) for other in (gradients(some, v) for v in values)]
+        others.append(torch.stack([pair[0] for pair in pairs], 1))
+        inner.append(torch.stack([pair[1] for pair in pairs], 1))
     mine = held if place is None else held[:, place]
     same = (mine[:, None] == values).cpu().numpy()
     truth = np.where(same.any(1), same.argmax(1), -1).astype(np.intp)
-    mask = paired(batch, probe.private).get(category.entry)
-    if place is not None and mask is not None:
-        truth[(batch[mask][:, place] == 0).cpu().numpy()] = -2
-    return GradientGaps(own.detach().cpu(), others.detach().cpu(), inner.detach().cpu(), truth)
+    truth[~real.numpy()] = -2
+    mine, theirs, both = (torch.cat(parts).detach().cpu() for parts in (own, others, inner))
+    return GradientGaps(mine, theirs, both, truth)

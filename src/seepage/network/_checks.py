@@ -201,11 +201,8 @@ def check_moving(model: nn.Module, probe: Probe, ones: list[Batch], varying: boo
         )
 
 
-def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: bool, whole: bool = False) -> bool:
-    """Refuse gradients that move otherwise than their derivatives say; return False if no nonzero gradient moves.
-
-    `whole` checks the derivatives of the network as one function (`Probe.functional`).
-    """
+def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: bool) -> bool:
+    """Refuse gradients that move otherwise than their derivatives say; return False if no nonzero gradient moves."""
     precise, ones = _in_double(model, probe, ones)
     if varying:
         # The same random numbers would have to be drawn several times; without them it is the same network.
@@ -220,7 +217,7 @@ def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: b
         best = float("inf")
         # A long step may cross a kink, and rounding spoils a short one: one that agrees is enough.
         for seed, width in enumerate(_WIDTHS):
-            error, size = _compare(precise, one, width, seed, whole)
+            error, size = _compare(precise, one, width, seed)
             best, still = min(best, error), still and size == 0
             if best <= allowed and size > 0:
                 break
@@ -233,7 +230,7 @@ def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: b
     return not (still and compared)
 
 
-def _compare(probe: Probe, one: Batch, width: float, seed: int, whole: bool) -> tuple[float, float]:
+def _compare(probe: Probe, one: Batch, width: float, seed: int) -> tuple[float, float]:
     generator = torch.Generator().manual_seed(seed)
     directions: dict[str, Tensor] = {}
 
@@ -249,10 +246,9 @@ def _compare(probe: Probe, one: Batch, width: float, seed: int, whole: bool) -> 
         with undisturbed(seed):
             return probe.gradient(one, lambda name, values: values + sign * width * direct(name, values))
 
-    # The first pass sets the sizes: derivatives of the whole are taken at shifts of zero.
     measured = _squared(plus - minus for plus, minus in zip(side(1.0), side(-1.0), strict=True)) / (2 * width) ** 2
     with undisturbed(seed):
-        squared, _, moved = probe.products(one, direct, whole)[:, 0].tolist()
+        squared, _, moved = probe.products(one, direct)[:, 0].tolist()
     size = max(measured, moved, 1e-14 * squared, 1e-300)
     return abs(measured - moved) / size, moved if moved > 1e-12 * squared else 0.0
 

@@ -32,6 +32,8 @@ Moving = tuple[Tensor, Tensor]
 
 # Elements of scratch for the gradients of a few examples: 4 MB in float32, about what a core's cache can hold.
 _SCRATCH = 2**20
+# The same for a layer without formulas, which is run again.
+_LAYER = 2**24
 
 
 @dataclass(eq=False)
@@ -49,6 +51,10 @@ class Call:
     """Of each leaf when the layer was used: another one later means that it was overwritten."""
     whole: bool = True
     """Whether this is all there is of the gradients of the layer's parameters."""
+    output: Tensor | None = None
+    """The output of a layer without formulas, which is run again for its gradients."""
+    random_state: Tensor | None = None
+    """The state of PyTorch's generator when such a layer began."""
 
     @property
     def entered(self) -> Moving:
@@ -294,7 +300,7 @@ def _of_anything(call: Call, back: Moving) -> dict[str, Moving]:
     moves = [b and leaf.is_floating_point() for b, leaf in zip(batched, leaves, strict=True)]
     values = {name: parameter.detach() for name, parameter in call.parameters.items()}
 
-    def gradient(moving: list[Tensor], back_one: Tensor, still: list[Tensor]) -> dict[str, Tensor]:
+    def gradient(moving: list[Tensor], back_one: Tensor, still: list[Tensor]) -> tuple[dict[str, Tensor], Tensor]:
         first, second = iter(moving), iter(still)
         filled = [
             next(first).unsqueeze(0) if m else next(second).unsqueeze(0) if b else leaf
@@ -302,25 +308,39 @@ def _of_anything(call: Call, back: Moving) -> dict[str, Moving]:
         ]
         args, kwargs = pytree.tree_unflatten(filled, layout)
 
-        def weighted(parameters: dict[str, Tensor]) -> Tensor:
-            return (functional_call(call.unit, parameters, args, kwargs).squeeze(0) * back_one).sum()
+        def weighted(parameters: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+            found = functional_call(call.unit, parameters, args, kwargs)
+            output = (found[0] if isinstance(found, tuple) else found).squeeze(0)
+            return (output * back_one).sum(), output
 
-        return grad(weighted)(values)
+        found: tuple[dict[str, Tensor], Tensor] = grad(weighted, has_aux=True)(values)
+        return found
 
     def moving_gradient(
         values_in: list[Tensor], tangents: list[Tensor], b: Tensor, b_moving: Tensor, still: list[Tensor]
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        def at(moving: list[Tensor], back_one: Tensor) -> dict[str, Tensor]:
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
+        def at(moving: list[Tensor], back_one: Tensor) -> tuple[dict[str, Tensor], Tensor]:
             return gradient(moving, back_one, still)
 
-        found = jvp(at, (values_in, b), (tangents, b_moving))
-        return found[0], found[1]
+        value, moving, output = jvp(at, (values_in, b), (tangents, b_moving), has_aux=True)  # type: ignore[misc]
+        return value, moving, output
 
     moving_in = [leaf for leaf, m in zip(leaves, moves, strict=True) if m]
     tangents = [_or_zero(t, leaf) for leaf, m, t in zip(leaves, moves, call.tangents, strict=True) if m]
     still = [leaf for leaf, b, m in zip(leaves, batched, moves, strict=True) if b and not m]
-    with Composites():
-        value, moving = vmap(moving_gradient, randomness="error")(moving_in, tangents, back[0], back[1], still)
+    assert call.output is not None
+    assert call.random_state is not None
+    chunk = max(1, _LAYER // sum(value.numel() for value in values.values()))
+    with Composites(), torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(call.random_state)
+        repeated = vmap(moving_gradient, randomness="different", chunk_size=chunk if chunk < n else None)
+        value, moving, output = repeated(moving_in, tangents, back[0], back[1], still)
+    if (output - call.output).norm() > 1e-3 * call.output.norm():
+        raise UnsupportedError(
+            f"The layer {call.name!r} ({type(call.unit).__name__}) owns parameters, and gives another output when it "
+            "is run again: it draws random numbers for the whole batch at once, or keeps a state. Put its dropout into "
+            "a layer of its own, outside."
+        )
     return {name: (value[name], moving[name]) for name in value}
 
 

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from torch.func import jvp, vmap
 
 from seepage.errors import InputError, UnansweredError
 from seepage.meaning import success_rate
@@ -26,15 +25,13 @@ from seepage.network._amplification import tabulated
 from seepage.network._behind import InputInformation, floors
 from seepage.network._categories import Category, apart
 from seepage.network._checks import check_loss_alone, check_tangents, check_tokens, draws_masks, undisturbed
-from seepage.network._composites import Composites
 from seepage.network._directions import Directions
 from seepage.network._ghost import in_rows
-from seepage.network._leaves import mapped
 from seepage.network._look import look
 from seepage.network._losses import Loss
 from seepage.network._names import Ids, NetworkNames
-from seepage.network._probe import Forward, Probe, differentiable, size_of, standard_forward
-from seepage.network._records import Batch
+from seepage.network._probe import Direct, Forward, Probe, differentiable, size_of, standard_forward
+from seepage.network._records import Batch, records
 from seepage.network._step import Mechanism
 from seepage.network._tokens import Private
 
@@ -237,24 +234,25 @@ def step_information(
     with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
         probe.carrier.follow(model)
         probe.check_loss(batch)
-        one = probe.functional(batch)
+        probe.private_values(batch)
+        places = _places(probe.values, values)
         if probe.private:
             check_tokens(probe, batch)
-        moves = unit_moves(one.shapes, values)
-        exact = directions is None and len(moves) * names.records.max() <= _FEW
-        ones = [_record(batch, row) for row in range(min(_COMPARED, len(names)))]
+        exact = directions is None and len(places) * names.records.max() <= _FEW
+        ones = [records(batch, len(names), slice(row, row + 1)) for row in range(min(_COMPARED, len(names)))]
         drawn = draws_masks(probe, ones[0])
         with differentiable():
-            check_tangents(model, probe, ones, drawn, whole=exact)
+            check_tangents(model, probe, ones, drawn)
         probe.carrier.follow(model)
         if not drawn:
             check_loss_alone(probe, batch, ones[0])
         if exact:
+            probe.private_values(batch)
             with differentiable():
-                return _exact(probe, batch, mechanism, names, moves, seed)
+                return _exact(probe, batch, mechanism, names, places, seed)
         if values is not None:
             raise InputError(
-                f"values names {len(moves)} values of each record, and somebody has {names.records.max()} records: at "
+                f"values names {len(places)} values of each record, and somebody has {names.records.max()} records: at "
                 f"most {_FEW} are taken one by one. Name fewer, and leave directions out."
             )
         generator = torch.Generator().manual_seed(seed)
@@ -264,125 +262,80 @@ def step_information(
     return StepInformation(names.people, found.mean(axis=0), spread, names.summed(seen.sizes.sum(1)), None)
 
 
-def _record(batch: Batch, row: int) -> Batch:
-    """Return a batch of one record."""
-    count = size_of(batch)
-
-    def one(leaf: object) -> object:
-        return leaf[row : row + 1] if isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count else leaf
-
-    return mapped(one, batch)
-
-
 def _device(model: nn.Module) -> torch.device:
     return next(iter(model.parameters())).device
 
 
-def unit_moves(shapes: Mapping[str, tuple[int, ...]], values: Sequence[int] | None) -> Tensor:
-    """Return the directions that move one value each: some values, or all, by their place among everything private."""
+def _places(shapes: Mapping[str, tuple[int, ...]], values: Sequence[int] | None) -> list[int]:
+    """Return which private values are asked about, by their place among all."""
     every = sum(math.prod(shape) for shape in shapes.values())
     places = list(range(every)) if values is None else [int(value) for value in values]
     if len(set(places)) < max(len(places), 1) or not all(0 <= place < every for place in places):
         raise InputError(f"values must name some of a record's {every} values, each once, from 0 on, not {values!r}.")
-    moves = torch.zeros(len(places), every)
-    moves[range(len(places)), places] = 1.0
-    return moves
+    return places
+
+
+def _unit(shapes: Mapping[str, tuple[int, ...]], place: int) -> Direct:
+    """Return the direction that moves one private value alone."""
+    ends = dict(zip(shapes, np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist(), strict=True))
+
+    def direct(name: str, values: Tensor) -> Tensor:
+        found = torch.zeros_like(in_rows(values))
+        at = place - ends[name] + found.shape[1]
+        if 0 <= at < found.shape[1]:
+            found[:, at] = 1.0
+        return found.view_as(values)
+
+    return direct
 
 
 def _exact(
-    probe: Probe, batch: Batch, mechanism: Mechanism, names: NetworkNames, moves: Tensor, seed: int
+    probe: Probe, batch: Batch, mechanism: Mechanism, names: NetworkNames, places: list[int], seed: int
 ) -> StepInformation:
-    one = probe.functional(batch)
-    real = _real(probe, one.shapes, size_of(batch))[:, moves.argmax(1)]
-    ends = np.cumsum([math.prod(shape) for shape in one.shapes.values()]).tolist()
-    basis = moves.to(next(iter(probe.carrier.trained.values())))
-
-    def shifts(flat: Tensor) -> dict[str, Tensor]:
-        parts = zip([0, *ends], ends, one.shapes.items(), strict=False)
-        return {name: flat[start:end].view(shape) for start, end, (name, shape) in parts}
-
-    def moved(own: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the gradient of a record, and its derivative in each value."""
-
-        def gradient(flat: Tensor) -> Tensor:
+    shapes = dict(probe.values)
+    real = torch.cat(list(probe.real(len(names)).values()), 1)[:, places].numpy()
+    joint = len(names.people) < len(names) and mechanism.sample_rate is None
+    width = len(places) * (int(names.records.max()) if joint else 1)
+    matrices = np.zeros((len(names.people) if joint else len(names), width, width))
+    # A person's records go together, and so many that their derivatives fit into the scratch.
+    rows = np.argsort(names.owner, kind="stable") if joint else np.arange(len(names))
+    owner = names.owner if joint else np.arange(len(names))
+    size = sum(p.numel() for p in probe.carrier.trained.values())
+    people = max(1, _SCRATCH // (size * (width + 1)))
+    for start in range(0, len(matrices), people):
+        some = rows[(owner[rows] >= start) & (owner[rows] < start + people)]
+        part = records(batch, len(names), torch.from_numpy(some))
+        moved = []
+        for place in places:
             # One network: dropout must draw the same each time.
             torch.manual_seed(seed)
-            return one.gradient(shifts(flat), own)
-
-        still = torch.zeros_like(basis[0])
-        along = vmap(lambda w: jvp(gradient, (still,), (w,))[1], randomness="same")
-        return gradient(still), along(basis)
-
-    def sums(own: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        value, by_value = moved(own)
-        return by_value @ by_value.T, by_value @ value, value @ value
-
-    size = sum(p.numel() for p in probe.carrier.trained.values())
-    with Composites():
-        try:
-            together = vmap(sums, randomness="different", chunk_size=max(1, _SCRATCH // (size * len(basis))))
-            inner, along, squared = together(one.people)
-        except RuntimeError as error:
-            if "control flow" not in str(error):
-                raise
-            # A network that asks its masks before it runs is asked one person at a time.
-            each = (sums([entry[i] for entry in one.people]) for i in range(size_of(batch)))
-            inner, along, squared = (torch.stack(parts) for parts in zip(*each, strict=True))
-        inner, along = inner.double().cpu() * real[:, :, None] * real[:, None, :], along.double().cpu() * real
-        matrices = _published(inner, along, squared.double().cpu(), mechanism)
-        trace = names.summed(np.einsum("nvv->n", matrices))
-        sizes, exact = names.summed(real.sum(1).numpy()), np.zeros_like(trace)
-        if len(names.people) == len(names):
-            return StepInformation(names.people, trace, exact, sizes, matrices)
-        if mechanism.sample_rate is not None:
-            return StepInformation(names.people, trace, exact, sizes, None)
-        width = len(basis) * int(names.records.max())
-        joint = np.zeros((len(names.people), width, width))
-        for person in range(len(names.people)):
-            rows = np.flatnonzero(names.owner == person)
-            pairs = [moved([entry[i] for entry in one.people]) for i in rows]
-            stacked = torch.cat(
-                [_clipped(*pair, mechanism) * real[i][:, None] for i, pair in zip(rows, pairs, strict=True)]
-            )
-            joint[person, : len(stacked), : len(stacked)] = (stacked @ stacked.T).numpy() / mechanism.noise_scale**2
-    return StepInformation(names.people, trace, exact, sizes, joint)
+            gradient, along = (each.double().cpu() for each in probe.rows(part, _unit(shapes, place)))
+            moved.append(along)
+        published, radial, ratio = _published(gradient, torch.stack(moved, 1), mechanism)
+        for person in np.unique(owner[some]):
+            mine = owner[some] == person
+            stacked = published[mine].flatten(0, 1)
+            found = stacked @ stacked.T
+            if mechanism.sample_rate is not None:
+                factors = tabulated(mechanism.sample_rate, mechanism.batches)(ratio[mine].numpy())
+                across, parallel = (float(factor[0]) for factor in factors)
+                found = across * found + (parallel - across) * torch.outer(radial[mine][0], radial[mine][0])
+            matrices[person, : len(found), : len(found)] = found.numpy()
+    trace = np.einsum("nvv->n", matrices)
+    trace = trace if joint else names.summed(trace)
+    known = matrices if joint or len(names.people) == len(names) else None
+    return StepInformation(names.people, trace, np.zeros_like(trace), names.summed(real.sum(1)), known)
 
 
-def _clipped(gradient: Tensor, moved: Tensor, mechanism: Mechanism) -> Tensor:
-    """Return U, how the published gradient of a record moves with each of its values, shape (values, parameters)."""
-    value, by_value = gradient.detach().double().cpu(), moved.detach().double().cpu()
-    norm = value.norm()
+def _published(gradient: Tensor, moved: Tensor, mechanism: Mechanism) -> tuple[Tensor, Tensor, Tensor]:
+    """Return U and U ghat of each record in units of the noise, and the published norm in these units."""
+    norm = gradient.norm(dim=1)
     factor, slope = mechanism.rule.factor(norm), mechanism.rule.slope(norm)
-    return factor * by_value + torch.outer(by_value @ value, value) * (slope / norm if norm > 0 else 0.0)
-
-
-def _real(probe: Probe, shapes: Mapping[str, tuple[int, ...]], people: int) -> Tensor:
-    """Return which values of each person are theirs and not padding, shape (people, values)."""
-    parts = []
-    for name, shape in shapes.items():
-        mask = probe.carrier.masks.get(name)
-        whole = torch.ones(people, *shape, dtype=torch.float64)
-        parts.append(in_rows(whole if mask is None else whole * mask.cpu().unsqueeze(-1)))
-    return torch.cat(parts, 1)
-
-
-def _published(inner: Tensor, along: Tensor, squared: Tensor, mechanism: Mechanism) -> Array:
-    """Return the information matrices, given T T^T, T grad and |grad|^2 of each person."""
-    norm = squared.sqrt()
-    factor, slope = mechanism.rule.factor(norm), mechanism.rule.slope(norm)
-    inverse = torch.where(norm > 0, 1 / norm.clamp(min=1e-300), torch.zeros_like(norm))
-    pairs = along[:, :, None] * along[:, None, :]
-    moved = factor[:, None, None] ** 2 * inner
-    moved = moved + (2 * factor * slope * inverse + slope**2)[:, None, None] * pairs
-    radial = (factor * inverse + slope)[:, None, None] ** 2 * pairs
-    plain = (moved / mechanism.noise_scale**2).numpy()
-    if mechanism.sample_rate is None:
-        return np.asarray(plain)
-    across, parallel = tabulated(mechanism.sample_rate, mechanism.batches)(
-        (factor * norm / mechanism.noise_scale).numpy()
-    )
-    extra = (parallel - across)[:, None, None] * radial.numpy() / mechanism.noise_scale**2
-    return np.asarray(across[:, None, None] * plain + extra)
+    unit = gradient / norm.clamp(min=1e-300)[:, None]
+    along = torch.einsum("nvp,np->nv", moved, unit)
+    published = factor[:, None, None] * moved + (slope * norm)[:, None, None] * along[:, :, None] * unit[:, None, :]
+    scale = mechanism.noise_scale
+    return published / scale, (factor + slope * norm)[:, None] * along / scale, factor * norm / scale
 
 
 def step_success_rate(

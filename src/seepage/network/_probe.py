@@ -1,9 +1,7 @@
 """What one direction tells of each person's gradient, at given weights: three numbers a person (eq. 8.6)."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,15 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 from torch.autograd import forward_ad
-from torch.func import functional_call, grad, jvp, vmap
+from torch.func import functional_call
 from torch.utils.checkpoint import CheckpointError
 
 from seepage.errors import InputError, UnsupportedError
-from seepage.network._composites import Composites
-from seepage.network._leaves import leaves_of, unpacked
+from seepage.network._ghost import Call, Moving, in_rows
+from seepage.network._leaves import leaves_of
 from seepage.network._losses import Loss, check_shares, per_example
 from seepage.network._records import Batch
-from seepage.network._tangents import Carrier, Move, Products, RandomLayerError
+from seepage.network._tangents import Carrier, ExampleGradients, Move, Products
 from seepage.network._tokens import Masks, Private, masks_of
 
 Tensor = torch.Tensor
@@ -29,13 +27,9 @@ Forward = Callable[[Network, Batch], tuple[Any, Any]]
 """How training uses a batch: given the network and a batch, return the output and the target."""
 Direct = Callable[[str, Tensor], Tensor]
 """Given the name of a tensor of private values and its values, return the direction in which they move."""
-Shifted = Callable[[dict[str, Tensor], list[Tensor]], Tensor]
-"""The gradient of a person whose values are shifted so far, given what belongs to them in each entry of a batch."""
 
 LABELS = ("label", "labels", "target", "targets", "y")
 LABEL = "label"
-# Gradients of this many numbers exist at once where a network can only be differentiated as a whole.
-_SCRATCH = 2**24
 
 
 def standard_forward(model: Network, batch: Batch) -> tuple[object, object]:
@@ -89,29 +83,29 @@ class Probe:
     ) -> None:
         self.carrier = Carrier(model)
         self.loss, self.forward, self.private_label, self.private = loss, forward, private_label, private
-        self._whole = self.carrier.whole
         self.values: dict[str, tuple[int, ...]] = {}
         """The private values of the last batch: the shape of one person's, by name, padding included."""
         self._masks: dict[str, Tensor | None] = {}
 
-    def products(self, batch: Batch, direct: Direct, whole: bool = False) -> Tensor:
-        """Return |grad|^2, grad . grad' and |grad'|^2 of each person, shape (3, n), in float64.
+    def products(self, batch: Batch, direct: Direct) -> Tensor:
+        """Return |grad|^2, grad . grad' and |grad'|^2 of each person, shape (3, n), in float64."""
+        found = Products(size_of(batch))
+        self._carry(batch, direct, found.measure)
+        return found.total()
 
-        `whole` differentiates the network as one function, as `functional` does, and not layer by layer.
-        """
-        count = size_of(batch)
-        self.values = {}
-        if not (self._whole or whole):
-            try:
-                found = Products(count)
-                run = partial(self._losses, batch=batch, count=count, direct=direct)
-                self.carrier.carry(run, partial(self._moving, direct), count, found.measure, self._tokens(batch))
-                self._check_moved()
-                return found.total()
-            except RandomLayerError:
-                # It cannot be run again for its gradients alone: differentiate everything at once.
-                self._whole, self.values = True, {}
-        return self._of_whole(batch, direct, count)
+    def rows(self, batch: Batch, direct: Direct | None = None) -> Moving:
+        """Return each person's gradient and how fast it moves, shape (n, parameters) each."""
+        found, count = ExampleGradients(), size_of(batch)
+        self._carry(batch, direct, found.measure)
+        return found.joined(self.carrier.trained.values(), count)
+
+    def _carry(self, batch: Batch, direct: Direct | None, measure: Callable[[Call, Moving], None]) -> None:
+        self.values, count = {}, size_of(batch)
+        move = partial(self._moving, direct)
+        run = partial(self._example_losses, batch=batch, count=count, move=move)
+        self.carrier.carry(run, move, count, measure, self._tokens(batch))
+        if direct is not None:
+            self._check_moved()
 
     def gradient(self, batch: Batch, move: Move | None = None) -> list[Tensor]:
         """Return the gradient of one person, or the sum of several people's, of each parameter, the plain way."""
@@ -142,10 +136,14 @@ class Probe:
 
     def counts(self, people: int) -> dict[str, NDArray[np.float64]]:
         """Return how many private values each person of the last batch has, padding left out, by name."""
-        found = {name: np.full(people, float(math.prod(shape))) for name, shape in self.values.items()}
-        for name, real in self._masks.items():
-            if real is not None:
-                found[name] = real.reshape(people, -1).sum(1).cpu().double().numpy() * self.values[name][-1]
+        return {name: real.sum(1).numpy() for name, real in self.real(people).items()}
+
+    def real(self, people: int) -> dict[str, Tensor]:
+        """Return which private values of each person of the last batch are not padding, shape (people, values)."""
+        found = {}
+        for name, shape in self.values.items():
+            mask, every = self._masks.get(name), torch.ones(people, *shape, dtype=torch.float64)
+            found[name] = in_rows(every if mask is None else every * mask.cpu().unsqueeze(-1))
         return found
 
     def _tokens(self, batch: Batch) -> Masks:
@@ -159,9 +157,6 @@ class Probe:
     def _called(self, values: Mapping[str, Tensor]) -> Network:
         return lambda *args, **kwargs: functional_call(self.carrier.network, dict(values), args, kwargs)
 
-    def _losses(self, network: nn.Module, *, batch: Batch, count: int, direct: Direct) -> Tensor:
-        return self._example_losses(network, batch, count, partial(self._moving, direct))
-
     def _example_losses(self, network: Network, batch: Batch, count: int, move: Move) -> Tensor:
         output, target = self.forward(network, batch)
         if self.private_label:
@@ -173,9 +168,11 @@ class Probe:
             target = move(LABEL, target)
         return per_example(self.loss, output, target, count)
 
-    def _moving(self, direct: Direct, name: str, values: Tensor) -> Tensor:
+    def _moving(self, direct: Direct | None, name: str, values: Tensor) -> Tensor:
         self.values[name] = tuple(values.shape[1:])
         still = values.detach()
+        if direct is None:
+            return still
         return forward_ad.make_dual(still, self._of_real(name, direct(name, still).to(still)))
 
     def _check_moved(self) -> None:
@@ -209,70 +206,6 @@ class Probe:
         count = size_of(batch)
         with torch.no_grad(), self.carrier.moving(note, count, self._tokens(batch)):
             self._example_losses(self.carrier.network, batch, count, note)
-        return found
-
-    def functional(self, batch: Batch) -> "Functional":
-        """Return the gradient of each person as a function of how far their values are shifted."""
-        shapes = {name: tuple(values.shape[1:]) for name, values in self.private_values(batch).items()}
-        self.values = dict(shapes)
+        self.values = {name: tuple(values.shape[1:]) for name, values in found.items()}
         self._check_moved()
-        gradient, people = self.each(batch)
-        return Functional(gradient, people, shapes)
-
-    def each(self, batch: Batch) -> tuple[Shifted, list[Tensor]]:
-        """Return the gradient of one person, and what belongs to each in the entries of the batch."""
-        count = size_of(batch)
-        trained = {k: p.detach() for k, p in self.carrier.trained.items()}
-        named, packed = unpacked(batch)
-        leaves = [leaf for _, leaf in named]
-        held = [isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count for leaf in leaves]
-
-        def gradient(shifts: dict[str, Tensor], own: list[Tensor]) -> Tensor:
-            mine = iter(own)
-            one = packed([next(mine).unsqueeze(0) if h else leaf for h, leaf in zip(held, leaves, strict=True)])
-
-            def shifted(name: str, value: Tensor) -> Tensor:
-                return value + shifts[name].unsqueeze(0).to(value.dtype) if name in shifts else value
-
-            def loss(values: dict[str, Tensor]) -> Tensor:
-                with self.carrier.moving(shifted, 1, known=frozenset(shifts)):
-                    return self._example_losses(self._called(values), one, 1, shifted).sum()
-
-            return torch.cat([g.flatten() for g in grad(loss)(trained).values()])
-
-        return gradient, [leaf for leaf, h in zip(leaves, held, strict=True) if h]
-
-    def _of_whole(self, batch: Batch, direct: Direct, count: int) -> Tensor:
-        """Differentiate the network as a function of one person, many at once."""
-        one = self.functional(batch)
-        first = next(iter(self.carrier.trained.values()))
-        directions = {
-            name: self._of_real(name, direct(name, first.new_zeros(count, *shape)))
-            for name, shape in one.shapes.items()
-        }
-
-        def moved(w: dict[str, Tensor], own: list[Tensor]) -> Tensor:
-            still = {name: torch.zeros_like(value) for name, value in w.items()}
-            value, moving, *_ = jvp(lambda shifts: one.gradient(shifts, own), (still,), (w,))
-            return torch.stack([value @ value, value @ moving, moving @ moving])
-
-        chunk = max(1, _SCRATCH // max(sum(p.numel() for p in self.carrier.trained.values()), 1))
-        with Composites() as composites:
-            if count == 1:
-                # A network that reads its masks before it runs has no vmap.
-                alone = {name: direction[0] for name, direction in directions.items()}
-                found = moved(alone, [entry[0] for entry in one.people]).unsqueeze(0)
-            else:
-                found = vmap(moved, randomness="different", chunk_size=chunk)(directions, one.people)
-        self.carrier.kinks |= composites.kinks
-        return found.T.double().detach()
-
-
-@dataclass(frozen=True, eq=False)
-class Functional:
-    """The gradient of a person as a function, and the people to give it."""
-
-    gradient: Shifted
-    people: list[Tensor]
-    """What belongs to one person in each entry of the batch."""
-    shapes: dict[str, tuple[int, ...]]
+        return found

@@ -48,6 +48,15 @@ class BatchRecords:
         return mapped(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch)
 
 
+def records(batch: Batch, count: int, some: slice | torch.Tensor) -> Batch:
+    """Return some of the records of a batch that holds so many."""
+
+    def part(leaf: Any) -> Any:
+        return leaf[some] if isinstance(leaf, torch.Tensor) and leaf.dim() > 0 and len(leaf) == count else leaf
+
+    return mapped(part, batch)
+
+
 class Noted:
     """A batch sampler, overheard: whoever asks takes it for the sampler itself."""
 

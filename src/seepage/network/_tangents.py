@@ -6,7 +6,7 @@ pass, and how fast it moves, is all that is needed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -29,10 +29,6 @@ from seepage.network._twin import follow, is_at, twin
 Tensor = torch.Tensor
 Move = Callable[[str, Tensor], Tensor]
 """Given the name of a tensor of private values and its values, return them moving."""
-
-
-class RandomLayerError(UnsupportedError):
-    """A layer without formulas draws random numbers: run again for its gradients, it would draw others."""
 
 
 class _Source(torch.autograd.Function):
@@ -66,7 +62,7 @@ class Carrier:
         self._move: Move | None = None
         self._tapped: Callable[[Call, Tensor], Tensor] | None = None
         self._count = 0
-        self._known: frozenset[str] | None = None
+        self._random_states: dict[str, Tensor] = {}
         self._tokens: Masks = {}
         self._looked: set[str] = set()
         self.integers: set[str] = set()
@@ -79,13 +75,10 @@ class Carrier:
                 module.register_forward_hook(partial(self._look_up, name))
         for name, unit in self.layers.items():
             own = {k: p for k, p in unit.named_parameters() if p.requires_grad}
+            if not is_plain(unit):
+                unit.register_forward_pre_hook(partial(self._note_random_state, name))
             unit.register_forward_hook(partial(self._tap, name, own), with_kwargs=True)
         self.network.requires_grad_(False)
-
-    @property
-    def whole(self) -> bool:
-        """Whether the network is one layer without formulas: it has parameters of its own beside other layers."""
-        return any(unit is self.network and not is_plain(unit) for unit in self.layers.values())
 
     def follow(self, model: nn.Module) -> tuple[bool, ...]:
         """Bring the copy to where the network is."""
@@ -96,11 +89,9 @@ class Carrier:
         return is_at(self.network, model)
 
     @contextmanager
-    def moving(
-        self, move: Move, count: int, tokens: Masks | None = None, known: frozenset[str] | None = None
-    ) -> Iterator[None]:
-        """Let private values move wherever they enter the copy; by name, where it is known which they are."""
-        self._move, self._count, self._known, self._tokens = move, count, known, tokens or {}
+    def moving(self, move: Move, count: int, tokens: Masks | None = None) -> Iterator[None]:
+        """Let private values move wherever they enter the copy."""
+        self._move, self._count, self._tokens = move, count, tokens or {}
         self._looked, self.integers, self.masks = set(), set(), {}
         try:
             yield
@@ -185,8 +176,6 @@ class Carrier:
         if move is None:
             return None
         called = f"embedding {name}"
-        if self._known is not None:
-            return move(called, output) if called in self._known else None
         place = args[0].untyped_storage().data_ptr() if self._tokens else None
         again, private = called in self._looked, place in self._tokens
         self._looked.add(called)
@@ -205,7 +194,17 @@ class Carrier:
                 "mask of its own, or look up single tokens."
             )
         self.masks[called] = real
+        inside = [unit for unit in self.layers if name.startswith(f"{unit}.") or self.layers[unit] is self.network]
+        if inside and not is_plain(self.layers[inside[0]]):
+            raise UnsupportedError(
+                f"The embedding {name!r} is inside the layer {inside[0]!r}, which has parameters of its own: what "
+                "moves within a layer cannot be followed. Put these parameters into a module of their own."
+            )
         return move(called, output)
+
+    def _note_random_state(self, name: str, *_: object) -> None:
+        if self._tapped is not None:
+            self._random_states[name] = torch.get_rng_state()
 
     def _tap(
         self,
@@ -214,17 +213,22 @@ class Carrier:
         unit: nn.Module,
         args: tuple[object, ...],
         kwargs: dict[str, object],
-        output: object,
-    ) -> Tensor | None:
+        output: Any,
+    ) -> Any:
         tapped = self._tapped
         if tapped is None:
             return None
+        if isinstance(output, tuple) and isinstance(output[0], Tensor) and set(output[1:]) <= {None}:
+            return (self._tap(name, own, unit, args, kwargs, output[0]), *output[1:])
         if not isinstance(output, Tensor):
             raise UnsupportedError(
                 f"The layer {name!r} ({type(unit).__name__}) owns parameters and returns a "
                 f"{type(output).__name__}: only layers that return one tensor can be accounted for. Split it into "
                 "layers that do."
             )
+        if len(output) == 1 < self._count and is_plain(unit):
+            # Positions are often looked up once for all.
+            output, *args = (each.expand(self._count, *each.shape[1:]) for each in (output, *args))  # type: ignore
         if len(output) != self._count:
             raise UnsupportedError(
                 f"The layer {name!r} ({type(unit).__name__}) returns {len(output)} rows for a batch of "
@@ -236,7 +240,10 @@ class Carrier:
         args, kwargs = pytree.tree_unflatten(still, layout)
         tangents = [None if tangent is None else tangent.detach() for _, tangent in pairs]
         versions = [leaf._version if isinstance(leaf, Tensor) else None for leaf in still]
-        return tapped(Call(name, unit, own, args, kwargs, tangents, versions), output)
+        call = Call(name, unit, own, args, kwargs, tangents, versions)
+        if not is_plain(unit):
+            call.output, call.random_state = output.detach(), self._random_states[name]
+        return tapped(call, output)
 
 
 class Products:
@@ -250,10 +257,10 @@ class Products:
         """Add one use of a layer."""
         if call.whole:
             plain = is_plain(call.unit)
-            gradients = () if plain else _gradients(call, back).values()
+            gradients = () if plain else _ghost.gradients(call, back).values()
             self._add(_ghost.measured(call, back) if plain else _ghost.sum_products(list(gradients)))
             return
-        for name, gradient in _gradients(call, back).items():
+        for name, gradient in _ghost.gradients(call, back).items():
             # A parameter used several times has one gradient, the sum over its uses.
             before = self._shared.get(call.parameters[name])
             whole = gradient if before is None else (before[0] + gradient[0], before[1] + gradient[1])
@@ -270,15 +277,24 @@ class Products:
         return self._sum
 
 
-def _gradients(call: Call, back: Moving) -> dict[str, Moving]:
-    try:
-        return _ghost.gradients(call, back)
-    except RuntimeError as error:
-        if "random" not in str(error):
-            raise
-        raise RandomLayerError(
-            f"The layer {call.name!r} ({type(call.unit).__name__}) owns parameters and draws random numbers."
-        ) from error
+class ExampleGradients:
+    """Each example's gradient of all layers and how fast it moves, written out."""
+
+    def __init__(self) -> None:
+        self._found: dict[nn.Parameter, Moving] = {}
+
+    def measure(self, call: Call, back: Moving) -> None:
+        """Add one use of a layer."""
+        for name, gradient in _ghost.gradients(call, back).items():
+            parameter = call.parameters[name]
+            before = self._found.get(parameter, (0, 0))
+            self._found[parameter] = (before[0] + gradient[0], before[1] + gradient[1])
+
+    def joined(self, trained: Iterable[nn.Parameter], count: int) -> Moving:
+        """Return both in the order of the parameters, shape (count, parameters); zero for those that were not used."""
+        parts = [self._found.get(p, (p.new_zeros(count, *p.shape),) * 2) for p in trained]
+        value, moving = (torch.cat([_ghost.in_rows(part[i]) for part in parts], 1) for i in range(2))
+        return value, moving
 
 
 def _check_kept(call: Call) -> None:
