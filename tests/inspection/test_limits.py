@@ -8,7 +8,7 @@ import sys
 import pytest
 from inspected import PEOPLE
 
-from seepage.inspection import Finder, _bounded
+from seepage.inspection import Finder, _budget
 
 FILES = r"""
 import gzip, io, json, pickle, struct, zipfile
@@ -108,7 +108,7 @@ def test_files_end_within_seconds_and_a_gigabyte(tmp_path):
     ],
 )
 def test_the_part_that_was_not_reached_in_time_is_named(monkeypatch, name, content):
-    monkeypatch.setattr(_bounded, "_MOST_SECONDS", 0.3)
+    monkeypatch.setattr(_budget, "_MOST_SECONDS", 0.3)
     (finding,) = Finder.of(PEOPLE).inspected_bytes(content, name).findings
     assert (finding.kind, finding.word) == ("unread", "review")
     assert finding.where.startswith(name)

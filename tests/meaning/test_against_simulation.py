@@ -120,7 +120,7 @@ def test_the_success_rate_is_the_overlap_of_two_gaussians():
                 assert meaning.distance_for(rate, odds) == pytest.approx(distance, rel=1e-6)
 
 
-def test_a_biased_attacker_is_bounded_by_its_bias_and_slope():
+def test_a_biased_attacker_is_budget_by_its_bias_and_slope():
     # Shrinking an unbiased guess of one value by a factor: variance factor^2 / I, bias (factor - 1) z.
     information, z, factor = np.array([[4.0]]), 3.0, 0.7
     floor = meaning.biased_floor(information, np.array([[factor]]), np.array([(factor - 1) * z]))
@@ -128,7 +128,7 @@ def test_a_biased_attacker_is_bounded_by_its_bias_and_slope():
     assert np.mean((guess - z) ** 2) == pytest.approx(floor, rel=0.01)
 
 
-def test_a_shrunk_guess_is_bounded_by_its_slope_and_bias_from_renyi_privacy_too():
+def test_a_shrunk_guess_is_budget_by_its_slope_and_bias_from_renyi_privacy_too():
     # One value between 0 and M with noise: epsilon of order 2 is M^2 / sigma^2, and the guess is shrunk by a factor.
     sigma, factor, z = 1.0, 0.7, 0.4
     draws = np.random.default_rng(0).normal(size=400_000)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from seepage.inspection._bounded import Budget
-from seepage.inspection._standins import Piece, StoredNumbers, StrangeFileError, Unread, Words
+from seepage.inspection._budget import Budget
+from seepage.inspection._values import Piece, StoredNumbers, StrangeFileError, Unread, Words
 from seepage.inspection._walk import walk
 
 # Values of one batch of Parquet: a quarter of the budget of a file. Each batch repeats its dictionaries.

@@ -15,10 +15,10 @@ import numpy as np
 
 from seepage.errors import InputError
 from seepage.inspection._arrow import read_feather, read_parquet
-from seepage.inspection._bounded import Budget, is_compressed, unpacked
+from seepage.inspection._budget import Budget, is_compressed, unpacked
 from seepage.inspection._pickle import read_pickle
 from seepage.inspection._rds import is_rds, read_rds
-from seepage.inspection._standins import Inner, Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
+from seepage.inspection._values import Inner, Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
 from seepage.inspection._text import BEGINNING, decoded, read_text, read_words
 from seepage.inspection._walk import Storages, halves, walk
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Data
-from seepage.inspection._bounded import Budget
+from seepage.inspection._budget import Budget
 from seepage.inspection._classes import has_path, is_per_person, stored_by
 from seepage.inspection._exact import FEWEST, BytePatterns, Hits, Lookup, Runs, Sets
 from seepage.inspection._files import read_bytes, read_path
@@ -21,7 +21,7 @@ from seepage.inspection._inspection import Inspection
 from seepage.inspection._people import RARE, MeasuredColumn, PeopleColumns, as_numbers, coded, decimals
 from seepage.inspection._rows import NeighborColumns, PeopleRows
 from seepage.inspection._scaled import Shapes
-from seepage.inspection._standins import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
+from seepage.inspection._values import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
 from seepage.inspection._text import read_words
 
 _ORDER = ("rows", "scaled", "ids", "stored", "length", "single", "rare", "path", "uncompared", "unread")

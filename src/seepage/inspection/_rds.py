@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seepage.inspection._bounded import Budget
-from seepage.inspection._standins import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
+from seepage.inspection._budget import Budget
+from seepage.inspection._values import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
 
 _DEEPEST = 200
 _SIZE_OF_VALUE = 128

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from seepage.inspection._arrow import arrow_pieces
-from seepage.inspection._bounded import Budget
-from seepage.inspection._standins import Inner, Pairs, Piece, StoredNumbers, Unread, Words
+from seepage.inspection._budget import Budget
+from seepage.inspection._values import Inner, Pairs, Piece, StoredNumbers, Unread, Words
 from seepage.inspection._walk import walk
 
 # No digit can be read in two ways, so that a long row of them is read in linear time. A unit may follow; R writes whole

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.inspection._bounded import Budget
-from seepage.inspection._standins import (
+from seepage.inspection._budget import Budget
+from seepage.inspection._values import (
     Inner,
     Mention,
     NamedObject,

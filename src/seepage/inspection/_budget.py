@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from time import thread_time
 from typing import Any
 
-from seepage.inspection._standins import StrangeFileError
+from seepage.inspection._values import StrangeFileError
 
 _STEP = 1 << 20
 _SHORT_STEP = 1 << 12
