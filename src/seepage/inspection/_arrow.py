@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from seepage.inspection._budget import Budget
+from seepage.inspection._gather import gather
 from seepage.inspection._values import Piece, StoredNumbers, StrangeFileError, Unread, Words
-from seepage.inspection._walk import walk
 
 # Values of one batch of Parquet: a quarter of the budget of a file. Each batch repeats its dictionaries.
 _BATCH = 8 << 20
@@ -120,7 +120,7 @@ def arrow_pieces(table: Any, where: str, budget: Budget) -> Iterator[Piece]:
 
     yield Words(f"{where} (names of columns)", [str(each) for each in table.column_names])
     metadata = [each.metadata for each in (table.schema, *table.schema) if each.metadata]
-    yield from walk(metadata, f"{where} (metadata)", budget)
+    yield from gather(metadata, f"{where} (metadata)", budget)
     numbers, rows = [], len(table)
     waiting = [(f"{where}.{name[:40]}", column) for name, column in zip(table.column_names, table.columns, strict=True)]
     for place, column in waiting:
@@ -133,7 +133,7 @@ def arrow_pieces(table: Any, where: str, budget: Budget) -> Iterator[Piece]:
         elif types.is_nested(value) or types.is_interval(value) or types.is_run_end_encoded(value):
             yield Unread(place, "a column of a type that is not read")
         elif "string" in str(value) or "binary" in str(value):
-            yield from walk(_one_by_one(column, budget), place, budget)
+            yield from gather(_one_by_one(column, budget), place, budget)
         elif not types.is_null(value):
             budget.pay(8 * len(column))
             column = column.cast(value)

@@ -16,11 +16,11 @@ import numpy as np
 from seepage.errors import InputError
 from seepage.inspection._arrow import read_feather, read_parquet
 from seepage.inspection._budget import Budget, is_compressed, unpacked
+from seepage.inspection._gather import Storages, gather, halves
 from seepage.inspection._pickle import read_pickle
 from seepage.inspection._rds import is_rds, read_rds
-from seepage.inspection._values import Inner, Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
 from seepage.inspection._text import BEGINNING, decoded, read_text, read_words
-from seepage.inspection._walk import Storages, halves, walk
+from seepage.inspection._values import Inner, Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
 
 _DEEPEST = 4
 # Bytes of a member's two headers, with what aligns it, besides its name.
@@ -187,7 +187,7 @@ def _pickle(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     while at < len(data):
         budget.enter()
         found, at, why = read_pickle(data, budget, at)
-        yield from walk(found, where, budget)
+        yield from gather(found, where, budget)
         if why:
             yield Unread(where, f"as a pickle: {why}")
         if why or (at < len(data) and not _is_pickle(data[at:])):
@@ -244,7 +244,7 @@ def _safetensors(data: memoryview, where: str, budget: Budget) -> Iterator[Piece
         raise StrangeFileError("its tensors overlap, or leave gaps")
     for name, each in said.items():
         if name == "__metadata__":
-            yield from walk(each, f"{where} (metadata)", budget)
+            yield from gather(each, f"{where} (metadata)", budget)
             continue
         code = _TENSORS.get(each["dtype"])
         if code is None:
@@ -303,7 +303,7 @@ def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Bud
             yield Unread(where, f"as a pickle: {why}")
             yield from (Unread(f"{where}/{name}", f"as a pickle: {why}", each) for name, each in storages.items())
         yield Mention(where, "a file of torch")
-        yield from walk(found, where, budget, storages)
+        yield from gather(found, where, budget, storages)
         read = {pickled.filename, *(f"{folder}data/{key[0]}" for key in storages if isinstance(key, tuple))}
         members = [each for each in members if each.filename not in read]
     for each in members:

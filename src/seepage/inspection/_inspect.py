@@ -21,8 +21,8 @@ from seepage.inspection._inspection import Inspection
 from seepage.inspection._people import RARE, MeasuredColumn, PeopleColumns, as_numbers, coded, decimals
 from seepage.inspection._rows import NeighborColumns, PeopleRows
 from seepage.inspection._scaled import Shapes
-from seepage.inspection._values import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
 from seepage.inspection._text import read_words
+from seepage.inspection._values import Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words
 
 _ORDER = ("rows", "scaled", "ids", "stored", "length", "single", "rare", "path", "uncompared", "unread")
 _FEWEST_PEOPLE = 20

@@ -14,7 +14,7 @@ from seepage.inspection._values import NamedObject, Pairs, StrangeFileError, Thi
 # Of memory, for a step: an object, its place in a list and in the memo.
 _SIZE_OF_STEP = 32
 _MOST_NESTED = 3
-# After so many numbers of a kind, the rest of the run is taken at once, except the last: a step may follow that takes three.
+# After so many numbers of a kind the rest of the run is taken at once, except the last: a step may take three of them.
 _RUN = 32
 _LAST = 3
 _RUNS = {"BINFLOAT": (b"G", ">f8"), "BININT": (b"J", "<i4"), "BININT1": (b"K", "u1"), "BININT2": (b"M", "<u2")}
@@ -100,6 +100,7 @@ class _Machine:
     def run(self) -> None:
         repeats, last = 0, ""
         source: Any = SimpleNamespace(read=self.file.read, readline=self.file.readline)
+        value: Any
         for count, (opcode, value, _) in enumerate(pickletools.genops(source), 1):
             if count % 1024 == 0:
                 self.budget.pay(1024 * _SIZE_OF_STEP)

@@ -12,8 +12,8 @@ import numpy as np
 
 from seepage.inspection._arrow import arrow_pieces
 from seepage.inspection._budget import Budget
+from seepage.inspection._gather import gather
 from seepage.inspection._values import Inner, Pairs, Piece, StoredNumbers, Unread, Words
-from seepage.inspection._walk import walk
 
 # No digit can be read in two ways, so that a long row of them is read in linear time. A unit may follow; R writes whole
 # numbers as 62L.
@@ -75,7 +75,7 @@ def read_text(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     if start and start in "[{" and len(data) <= _LONGEST_JSON:
         found = _from_json(decoded(data) or "")
         if found is not None:
-            yield from walk(found, where, budget)
+            yield from gather(found, where, budget)
             return
     if len(data) > _LONGEST_TEXT:
         yield Unread(where, f"of text only the first {_LONGEST_TEXT >> 20} MB are read")

@@ -1,8 +1,10 @@
-"""Stand-ins taken apart: every array, list and table of numbers or words in them, and where it lies."""
+"""Stand-ins taken apart: numbers and texts by the path of keys to them, so that records are the rows of columns."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from seepage.inspection._values import (
     shaped,
 )
 
-# Fewer records are no table.
+# Fewer records are no table, and more keys are values.
 _TABLE = 20
 _LONGEST_PATH = 200
 _DEEPEST_NODE = 100
@@ -32,80 +34,168 @@ _LONGEST_SCALAR = 1 << 16
 # Shorter bytes are keys and seeds.
 _FEWEST_BYTES = 48
 # Of memory, for each number and for each container that waits.
-_SIZE_OF_NUMBER = 8
+_SIZE_OF_NUMBER = 32
 _SIZE_OF_NODE = 256
+_NUMBERS = {bool, int, float}
+_LISTS = {list, tuple}
 _TORCH = {"Double": "f8", "Float": "f4", "Half": "f2", "Long": "i8", "Int": "i4", "Short": "i2", "Char": "i1"}
 _TORCH |= {"Byte": "u1", "Bool": "?", "BFloat16": "bfloat16"}
 
-
 # The bytes of tensors by name, and the arrays that they were read as by name and type.
 Storages = dict[Any, Any]
+_Waiting = list[tuple[object, str]]
 
 
-def walk(root: object, where: str, budget: Budget, storages: Storages | None = None) -> Iterator[Piece]:
-    """Yield all that lies in stand-ins, each once.
+@dataclass
+class _Column:
+    """The values at one path, in their order."""
+
+    numbers: list[float] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    arrays: "list[NDArray[Any]]" = field(default_factory=list)
+
+    def pieces(self, where: str) -> Iterator[Piece]:
+        """Yield the values; arrays of one length are the rows of one table."""
+        if self.texts:
+            yield Words(where, self.texts)
+        if self.numbers:
+            yield StoredNumbers(where, np.array([_finite(value) for value in self.numbers]))
+        rows = [array for array in self.arrays if array.dtype == np.float64 and array.ndim == 1]
+        if len(rows) > 1 and len(rows) == len(self.arrays) and len({len(row) for row in rows}) == 1:
+            yield StoredNumbers(where, np.stack(rows))
+            return
+        yield from (StoredNumbers(where, array) for array in self.arrays if array.size)
+
+
+def gather(root: object, where: str, budget: Budget, storages: Storages | None = None) -> Iterator[Piece]:
+    """Yield the numbers and texts of stand-ins by their path, and the bytes and classes in them.
 
     Parameters
     ----------
     root : object
-        Stand-ins, or what JSON holds.
+        Stand-ins, or the values of JSON.
     where : str
-        What the place is called.
+        The name of the place.
     budget : Budget
     storages : dict, optional
         The bytes of tensors, by name; their arrays are added.
     """
-    waiting: list[tuple[object, str]] = [(root, where)]
-    # What was seen is kept, or another object could get its address.
-    seen: dict[int, object] = {}
+    waiting: _Waiting = [(root, where)]
+    # Values stay here, or another one could get the address.
+    visited: dict[int, object] = {}
+    keys: set[tuple[object, ...]] = set()
+    columns: dict[str, _Column] = defaultdict(_Column)
     short = 0
     while waiting:
         value, place = waiting.pop()
         budget.check()
-        inner: list[tuple[object, str]] = []
+        inner: _Waiting = []
         if isinstance(value, list | dict | Pairs | Thing | tuple | np.ndarray):
-            if id(value) in seen:
+            if id(value) in visited:
                 continue
-            seen[id(value)] = value
-        if isinstance(value, np.ndarray):
-            yield StoredNumbers(place, value)
+            visited[id(value)] = value
+        if isinstance(value, bool | int | float):
+            columns[place].numbers.append(value)
+        elif isinstance(value, str):
+            columns[place].texts.append(value)
+        elif isinstance(value, np.ndarray):
+            columns[place].arrays.append(value)
         elif isinstance(value, bytes | bytearray | memoryview):
             text = str(value[:_FEWEST_BYTES], "ascii", "replace")
             if len(value) >= _FEWEST_BYTES:
                 yield Inner(place, memoryview(value))
             elif text.isprintable() and "\ufffd" not in text:
-                yield Words(place, [text])
+                columns[place].texts.append(text)
             else:
                 short += 1
-        elif isinstance(value, str):
-            yield Words(place, [value])
         elif isinstance(value, Thing):
             yield Mention(place, value.kind)
             yield from _thing(value, place, {} if storages is None else storages, inner)
         elif isinstance(value, Pairs | dict):
-            pairs = _pairs(value)
             if isinstance(value, dict) and isinstance(value.get("__loader__"), str):
-                # How skops writes an object: what it is, and what it holds.
+                # A class of skops.
                 yield Mention(place, f"{value.get('__module__')}.{value.get('__class__')}")
-                waiting.append((_from_skops(value), place))
-                continue
-            yield from _gathered([key for key, _ in pairs], f"{place} (keys)", budget, inner)
-            yield from _gathered([each for _, each in pairs], place, budget, inner, [key for key, _ in pairs])
-        elif isinstance(value, list | tuple):
-            table = _columns(value, budget)
-            if table is None:
-                yield from _gathered(value, place, budget, inner)
+                inner.append((_from_skops(value), place))
             else:
-                for name, column in table:
-                    yield from _gathered(column, _inside(place, name), budget, inner)
-        # In the order of the file: small containers are rows of one table.
+                _pairs(value, place, keys, inner, budget)
+        elif isinstance(value, list | tuple):
+            _list(value, place, columns, inner, budget)
         waiting += reversed(inner)
+    for place, column in columns.items():
+        yield from column.pieces(place)
     if short >= _TABLE:
         yield Unread(where, f"{short:,} runs of fewer than {_FEWEST_BYTES} bytes, such as dates")
 
 
+def _pairs(
+    value: "Pairs | dict[object, object]", place: str, keys: set[tuple[object, ...]], inner: _Waiting, budget: Budget
+) -> None:
+    """Put the values of a dictionary where they wait; the keys of many values of one type are values too."""
+    pairs = value.pairs if isinstance(value, Pairs) else list(value.items())
+    budget.pay(_SIZE_OF_NODE * len(pairs))
+    names = [name for name, _ in pairs]
+    types = {type(content) for _, content in pairs} - {type(None)}
+    if not all(isinstance(name, str) for name in names):
+        inner.append((names, f"{place} (keys)"))
+    elif tuple(names) not in keys:
+        keys.add(tuple(names))
+        inner.append((names, f"{place} (keys)"))
+    many = len(pairs) >= _TABLE and (types <= _NUMBERS or len(types) == 1)
+    if many and types <= _NUMBERS:
+        inner.append(([content for _, content in pairs], place))
+    elif many:
+        inner += [(content, _inside(place, "{}")) for _, content in pairs]
+    else:
+        inner += [
+            (content, _inside(place, f".{str(name)[:40]}" if isinstance(name, str) else "")) for name, content in pairs
+        ]
+
+
+def _list(
+    values: "list[Any] | tuple[Any, ...]", place: str, columns: dict[str, _Column], inner: _Waiting, budget: Budget
+) -> None:
+    """Take a list of numbers or texts whole, or put its values where they wait: short mixed lists are records."""
+    budget.pay(_SIZE_OF_NUMBER * len(values))
+    types = set(map(type, values)) - {type(None)}
+    if types <= _NUMBERS | {np.ndarray} and types & _NUMBERS:
+        # Arrays between numbers are runs of them.
+        if np.ndarray in types:
+            columns[place].arrays.append(np.concatenate([np.ravel(_finite(value)) for value in values]))
+        else:
+            columns[place].arrays.append(np.array([_finite(value) for value in values]))
+    elif types == {str}:
+        columns[place].texts += [value or "" for value in values]
+    elif types <= _LISTS and len(values) >= _TABLE and (table := _matrix(values)) is not None:
+        columns[place].arrays.append(table)
+    else:
+        budget.pay(_SIZE_OF_NODE * len(values))
+        is_record = 1 < len(values) < _TABLE and len(types) > 1
+        names = [f"[{i}]" if is_record else "[]" for i in range(len(values))]
+        inner += [(value, _inside(place, name)) for name, value in zip(names, values, strict=True)]
+
+
+def _matrix(rows: Sequence[Any]) -> "NDArray[Any] | None":
+    if set(map(type, rows[0])) - _NUMBERS:
+        return None
+    try:
+        return np.array(rows, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+def _inside(place: str, name: str) -> str:
+    return place + name if len(place) <= _LONGEST_PATH else place
+
+
+def _finite(value: Any) -> Any:
+    try:
+        return value if isinstance(value, np.ndarray) else float("nan") if value is None else float(value)
+    except OverflowError:
+        return float("inf")
+
+
 def _from_skops(node: Any, depth: int = 0) -> Any:
-    """Return what a node holds: its lists as lists and its scalars as themselves, all else as it stands."""
+    """Return the content of a node: lists as lists, scalars as themselves, all else as it is."""
     if not isinstance(node, dict) or "__loader__" not in node or depth > _DEEPEST_NODE:
         return node
     content = node.get("content")
@@ -115,130 +205,53 @@ def _from_skops(node: Any, depth: int = 0) -> Any:
         except ValueError:
             return content
     if isinstance(content, list):
-        return [_from_skops(each, depth + 1) for each in content]
-    rest = content if isinstance(content, dict) else {key: each for key, each in node.items() if key[:2] != "__"}
+        return [_from_skops(value, depth + 1) for value in content]
+    rest = content if isinstance(content, dict) else {key: value for key, value in node.items() if key[:2] != "__"}
     if "__loader__" in rest:
         return _from_skops(rest, depth + 1)
-    return {key: _from_skops(each, depth + 1) for key, each in rest.items()}
-
-
-def _gathered(
-    values: Sequence[object],
-    where: str,
-    budget: Budget,
-    waiting: list[tuple[object, str]],
-    keys: list[object] | None = None,
-) -> Iterator[Piece]:
-    """Yield the numbers and the words of a container, and put all else where it waits."""
-    numbers: list[Any] = []
-    texts: list[str] = []
-    budget.pay(_SIZE_OF_NUMBER * len(values))
-    for place, value in enumerate(values):
-        if isinstance(value, Thing) and (scalar := _scalar(value)) is not None:
-            value = scalar
-        if isinstance(value, bool | int | float):
-            numbers.append(value)
-        elif isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == np.float64:
-            # A run of floats of a list, or an array in it: the same values.
-            budget.pay(value.nbytes)
-            numbers.extend(value.tolist() if len(value) < _TABLE else [value])
-        elif isinstance(value, str):
-            texts.append(value)
-        elif value is not None and not isinstance(value, NamedObject):
-            budget.pay(_SIZE_OF_NODE)
-            waiting.append((value, _inside(where, place if keys is None else keys[place])))
-    if texts:
-        yield Words(where, texts)
-    if numbers:
-        yield StoredNumbers(where, _joined(numbers))
-
-
-def _joined(numbers: list[Any]) -> "NDArray[Any]":
-    parts: list[Any] = []
-    for is_run, group in groupby(numbers, lambda each: isinstance(each, np.ndarray)):
-        values = list(group)
-        parts += values if is_run else [np.array([_finite(each) for each in values])]
-    return np.concatenate(parts)
-
-
-def _finite(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
-
-
-def _columns(values: "list[object] | tuple[object, ...]", budget: Budget) -> list[tuple[object, list[Any]]] | None:
-    """Return records of the same fields by field, or None."""
-    if len(values) < _TABLE:
-        return None
-    first = values[0]
-    if isinstance(first, tuple | list):
-        width = len(first)
-        if width and all(isinstance(each, tuple | list) and len(each) == width for each in values):
-            budget.pay(_SIZE_OF_NUMBER * width * len(values))
-            return list(enumerate(map(list, zip(*values, strict=True))))
-    if isinstance(first, Pairs | dict):
-        budget.pay(_SIZE_OF_NUMBER * len(_pairs(first)) * len(values))
-        pairs = [_pairs(each) for each in values if isinstance(each, Pairs | dict)]
-        names = [key for key, _ in pairs[0]]
-        if len(pairs) == len(values) and names and all([key for key, _ in each] == names for each in pairs):
-            return [(name, [each[i][1] for each in pairs]) for i, name in enumerate(names)]
-    return None
-
-
-def _pairs(value: "Pairs | dict[object, object]") -> list[tuple[object, object]]:
-    return value.pairs if isinstance(value, Pairs) else list(value.items())
-
-
-def _inside(where: str, key: object) -> str:
-    if len(where) > _LONGEST_PATH:
-        return where
-    if isinstance(key, str):
-        return f"{where}.{key[:40]}" if where else key[:40]
-    return f"{where}[{key}]" if isinstance(key, int) else where
+    return {key: _from_skops(value, depth + 1) for key, value in rest.items()}
 
 
 def _scalar(value: Thing) -> float | str | None:
-    """Return the number or text that an object is, if it is one."""
+    """Return the number or text of an object, if it is one."""
     parts = value.made_from if isinstance(value.made_from, tuple) else ()
     try:
         if value.kind == "decimal.Decimal" and parts:
             return float(parts[0])
         if value.kind.endswith("multiarray.scalar") and len(parts) == 2:
-            found = shaped(parts[1], dtype_of(parts[0]), ())
-            return float(found) if found.dtype.kind in "biuf" else str(found) if found.dtype.kind == "U" else None
+            array = shaped(parts[1], dtype_of(parts[0]), ())
+            return float(array) if array.dtype.kind in "biuf" else str(array) if array.dtype.kind == "U" else None
     except (ValueError, TypeError, StrangeFileError):
         pass
     return None
 
 
-def _thing(value: Thing, where: str, storages: Storages, waiting: list[tuple[object, str]]) -> Iterator[Piece]:
-    """Yield the numbers of an object, and put what else it holds where it waits."""
+def _thing(value: Thing, where: str, storages: Storages, waiting: _Waiting) -> Iterator[Piece]:
+    """Put the array of an object, or else its parts, where they wait."""
     if value.kind == "numpy.dtype":
+        return
+    if (scalar := _scalar(value)) is not None:
+        waiting.append((scalar, where))
         return
     try:
         if value.kind == "persistent":
             waiting.append((_storage(value, storages) if storages else value.made_from, where))
             return
-        found = value.array if value.array is not None else _array(value, storages)
-        if "_rebuild_tensor" in value.kind and found is not None and isinstance(value.made_from, tuple):
+        array = value.array if value.array is not None else _array(value, storages)
+        if "_rebuild_tensor" in value.kind and array is not None and isinstance(value.made_from, tuple):
             # A view is stored with all numbers of which it shows some.
             numbers = _storage(value.made_from[0], storages)
-            waiting += [(numbers, where)] if numbers is not None and numbers.size > found.size else []
+            waiting += [(numbers, where)] if numbers is not None and numbers.size > array.size else []
     except StrangeFileError as reason:
         yield Unread(where, str(reason))
-        found = None
-    if found is not None and found.dtype.names:
-        for name in found.dtype.names:
-            yield StoredNumbers(_inside(where, name), found[name])
-    elif found is not None:
-        yield StoredNumbers(where, found)
+        array = None
+    if array is not None and array.dtype.names:
+        waiting += [(array[name], _inside(where, f".{name}")) for name in array.dtype.names]
+    elif array is not None:
+        waiting.append((array, where))
+    elif (texts := _arrow_texts(value)) is not None:
+        waiting.append((texts, where))
     else:
-        texts = _arrow_texts(value)
-        if texts is not None:
-            yield Words(where, texts)
-            return
         waiting += [(value.made_from, where), (value.state, where), (value.items, where)]
 
 
@@ -272,8 +285,8 @@ def _storage(value: object, storages: Storages) -> "NDArray[Any] | None":
         raise StrangeFileError("a tensor's numbers are not in the file, or of a type that is not known")
     if (str(stored[2]), name) not in storages:
         kind = np.dtype("u2" if _TORCH[name] == "bfloat16" else _TORCH[name])
-        found = shaped(data, kind, (len(data) // kind.itemsize,))
-        storages[str(stored[2]), name] = halves(found) if _TORCH[name] == "bfloat16" else found
+        array = shaped(data, kind, (len(data) // kind.itemsize,))
+        storages[str(stored[2]), name] = halves(array) if _TORCH[name] == "bfloat16" else array
     numbers: NDArray[Any] = storages[str(stored[2]), name]
     return numbers
 
@@ -295,9 +308,9 @@ def _strided(numbers: "NDArray[Any]", offset: int, size: object, strides: tuple[
     return np.lib.stride_tricks.as_strided(numbers[offset:], size, places, writeable=False)
 
 
-def halves(found: "NDArray[Any]") -> "NDArray[Any]":
+def halves(numbers: "NDArray[Any]") -> "NDArray[Any]":
     """Return numbers of bfloat16, which are the upper halves of floats."""
-    return (found.astype(np.uint32) << 16).view(np.float32)
+    return (numbers.astype(np.uint32) << 16).view(np.float32)
 
 
 def _arrow_texts(value: Thing) -> list[str] | None:
