@@ -1,45 +1,48 @@
-"""Whose outcome the leaf equations determine.
+"""Outcomes that the leaf equations determine.
 
-A person's outcome is determined, whatever the outcomes of the others are, if and only if the person's unit vector lies
-in the row space of the equations: if the diagonal of the projection onto it is 1. A combination of leaves then adds up
-to the outcome, and is computed and checked here.
+An outcome is determined, whatever the outcomes of the other people are, if and only if the person's unit vector lies in
+the row space of the equations: if the diagonal of the projection onto it is 1. A combination of leaves then adds up to
+the outcome. It is computed and checked here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse.linalg
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.trees._equations import LeafEquations
 
-# Up to so many people, or leaves if they are fewer, the whole row space is worked out.
+# The whole row space is computed up to this number of people, or of leaves if they are fewer.
 MOST: Final = 2_500
 # Singular values below this share of the largest are zero.
 _ZERO: Final = 1e-10
-# How far a combination may be from the person's unit vector.
+# The largest difference between a combination and the person's unit vector.
 _UNIT: Final = 1e-7
 _BLOCK: Final = 256
+# Of the iteration: eigenvectors of its preconditioner, multiplications, steps, and a Rayleigh quotient that is zero.
+_EIGENVECTORS, _PRODUCTS, _STEPS, _SINGULAR = 300, 2e11, (100, 2_000), 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Determined:
-    """What is known of the outcomes of some people.
+    """Outcomes of people, and the errors with which combinations of leaves give them.
 
     Attributes
     ----------
     people : array of int
-        Who was looked at.
     projection : array
-        Their entries of the diagonal of the projection onto the row space: 1 if determined.
+        Diagonal of the projection onto the row space: 1 if determined. Of a sample it is a lower bound, and missing
+        where the iteration did not converge.
     within : array
-        How far the combination of the file's numbers can be from the outcome, by their rounding; infinite for whoever
-        is not determined.
+        Bound on the difference between the combination of the file's numbers and the outcome, by their rounding;
+        infinite if the outcome is not determined.
     rank : int or None
-        Of the equations; None where only some people were looked at.
+        Of the equations; None for a sample.
     """
 
     people: NDArray[np.intp]
@@ -49,24 +52,19 @@ class Determined:
 
 
 def determined(equations: LeafEquations, sample: NDArray[np.intp]) -> Determined:
-    """Return whose outcome is determined: of all people, or of a sample where there are many.
+    """Return the outcomes that are determined: of all people, or of a sample of many.
 
     Parameters
     ----------
     equations : LeafEquations
     sample : array of int
-        Who is looked at if there are too many people.
+        The people to look at if there are too many for all.
     """
     equations = equations.scaled()
-    if min(equations.matrix.shape) <= MOST:
-        return _of_all(equations)
-    found = [_of_one(equations, int(person)) for person in sample]
-    projection, within = (np.array(each) for each in zip(*found, strict=True))
-    return Determined(sample, projection, within, None)
+    return _of_all(equations) if min(equations.matrix.shape) <= MOST else _of_some(equations, sample)
 
 
 def _of_all(equations: LeafEquations) -> Determined:
-    matrix = equations.matrix
     size, right = _row_space(equations)
     projection = np.minimum((right**2).sum(axis=1), 1.0)
     within = np.full(len(projection), np.inf)
@@ -74,11 +72,8 @@ def _of_all(equations: LeafEquations) -> Determined:
     for start in range(0, len(near), _BLOCK):
         people = near[start : start + _BLOCK]
         # (A^T A)^+ A^T, the rows of these people.
-        combination = np.asarray(matrix @ (right @ (right[people] / size**2).T)).T
-        unit = np.asarray(combination @ matrix)
-        unit[np.arange(len(people)), people] -= 1.0
-        exact = np.abs(unit).max(axis=1) <= _UNIT
-        within[people] = np.where(exact, np.abs(combination) @ equations.rounding, np.inf)
+        combination = np.asarray(equations.matrix @ (right @ (right[people] / size**2).T))
+        within[people] = _checked(equations, people, combination)[0]
     return Determined(np.arange(len(projection)), projection, within, len(size))
 
 
@@ -96,16 +91,68 @@ def _row_space(equations: LeafEquations) -> tuple[Array, Array]:
         _, size, right = scipy.linalg.svd(triangle, full_matrices=False, check_finite=False)
     else:
         _, size, right = scipy.linalg.svd(matrix.toarray(), full_matrices=False, check_finite=False)
-    kept = size > _ZERO * size[0]
-    return size[kept], right[kept].T
+    positive = size > _ZERO * size[0]
+    return size[positive], right[positive].T
 
 
-def _of_one(equations: LeafEquations, person: int) -> tuple[float, float]:
-    """Return the same of one person, by iteration."""
-    unit = np.zeros(equations.matrix.shape[1])
-    unit[person] = 1.0
-    combination = scipy.sparse.linalg.lsmr(equations.matrix.T, unit, atol=1e-10, btol=1e-10, conlim=0, maxiter=2_000)[0]
-    reached = combination @ equations.matrix
-    if np.abs(reached - unit).max() <= _UNIT:
-        return 1.0, float(np.abs(combination) @ equations.rounding)
-    return float(np.clip(reached[person], 0.0, 1.0)), np.inf
+def _checked(equations: LeafEquations, people: NDArray[np.intp], combination: Array) -> tuple[Array, Array]:
+    """Return how far combinations of leaves, shape (leaves, people), may be from outcomes, and the squared misses."""
+    miss = np.asarray(equations.matrix.T @ combination)
+    miss[people, np.arange(len(people))] -= 1.0
+    # The attacker knows the range of the outcomes, and corrects for its middle.
+    half_range = np.ptp(equations.outcome) / 2
+    within = equations.rounding @ np.abs(combination) + half_range * np.abs(miss).sum(axis=0)
+    return np.where(np.abs(miss).max(axis=0) <= _UNIT, within, np.inf), (miss**2).sum(axis=0)
+
+
+def _of_some(equations: LeafEquations, sample: NDArray[np.intp]) -> Determined:
+    """Return the same of a sample, by iteration for all of it at once."""
+    norm = np.sqrt((equations.matrix**2).sum(axis=0))
+    size = np.where(norm > 0, 1.0 / np.where(norm > 0, norm, 1.0), 0.0)
+    scaled = sp.csr_array(equations.matrix @ sp.diags_array(size))
+    transposed = sp.csr_array(scaled.T)
+    unit = np.zeros((len(size), len(sample)))
+    unit[sample, np.arange(len(sample))] = 1.0
+    steps = int(np.clip(_PRODUCTS / (2 * scaled.nnz * len(sample)), *_STEPS))
+    solution, converged = _solve(lambda vectors: transposed @ (scaled @ vectors), unit, steps)
+    within, missed = _checked(equations, sample, np.asarray(scaled @ solution) * size[sample])
+    projection = np.where(np.isfinite(within), 1.0, np.clip(1.0 - missed, 0.0, 1.0))
+    return Determined(sample, np.where(converged | np.isfinite(within), projection, np.nan), within, None)
+
+
+def _solve(gram: Callable[[Array], Any], unit: Array, steps: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve G x = e for several e by conjugate residuals, and return which of them converged.
+
+    The preconditioner shrinks the largest eigenvalues of G, which is known by its products with vectors.
+    """
+    random = np.random.default_rng(0)
+    count = min(_EIGENVECTORS, len(unit) // 4)
+    basis = scipy.linalg.qr(gram(random.normal(size=(len(unit), count))), mode="economic", check_finite=False)[0]
+    values, vectors = scipy.linalg.eigh(basis.T @ gram(basis))
+    basis = basis @ vectors
+    share = (1.0 - values[0] / values)[:, None]
+
+    def precondition(vectors: Array) -> Array:
+        return vectors - basis @ (share * (basis.T @ vectors))
+
+    solution, residual = np.zeros(unit.shape), unit.copy()
+    ahead = direction = precondition(residual)
+    curved = curved_direction = gram(ahead)
+    curvature = (ahead * curved).sum(axis=0)
+    for _ in range(steps):
+        solved = np.abs(residual).max(axis=0) <= _UNIT / 10
+        converged = solved | (curvature <= _SINGULAR * (ahead**2).sum(axis=0))
+        if converged.all():
+            break
+        shrunk = precondition(curved_direction)
+        # Columns that have converged stay as they are.
+        length = np.where(converged, 0.0, curvature / np.maximum((curved_direction * shrunk).sum(axis=0), 1e-300))
+        solution += length * direction
+        residual -= length * curved_direction
+        ahead = ahead - length * shrunk
+        curved = gram(ahead)
+        following = (ahead * curved).sum(axis=0)
+        ratio = following / np.maximum(curvature, 1e-300)
+        direction, curved_direction = ahead + ratio * direction, curved + ratio * curved_direction
+        curvature = following
+    return solution, converged
