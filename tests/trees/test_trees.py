@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import seepage
 from seepage.errors import InputError, UnansweredError, UnsupportedError
+from seepage.trees import decided
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
@@ -239,16 +240,40 @@ def test_what_is_known_besides():
     assert (alike["alike"] == 2).all()
 
 
-def test_many_people_are_looked_at_by_a_sample(monkeypatch):
+@pytest.mark.parametrize(
+    "model",
+    [
+        NUMBERS[1],
+        RandomForestRegressor(16, min_samples_leaf=10, max_features=1 / 3, random_state=0),
+        xgboost.XGBRegressor(n_estimators=10, max_depth=6, n_jobs=1),
+    ],
+    ids=["all", "none", "some"],
+)
+def test_a_sample_has_the_determined_outcomes_of_all(model, monkeypatch):
     X, y = DIABETES
-    leak = seepage.measure(NUMBERS[1].fit(X, y), X, y)
-    whole = leak.determined()
+    whole = seepage.measure(model.fit(X, y), X, y).determined()
     monkeypatch.setattr("seepage.trees._determined.MOST", 100)
-    some = seepage.measure(NUMBERS[1], X, y)
-    found = some.determined()
-    assert len(found) == 40
-    assert found["determined"].tolist() == whole["determined"].loc[found.index].tolist()
-    assert "91% to 100% of 442 people (40 of 40 drawn)" in some.summary()
+    leak = seepage.measure(model, X, y)
+    sample = leak.determined()
+    exact = whole.loc[sample.index]
+    assert len(sample) == 40
+    assert sample["within"].notna().tolist() == exact["within"].notna().tolist()
+    assert (sample["projection"] <= exact["projection"] + 1e-9).all()
+    if exact["determined"].all():
+        assert "91% to 100% of 442 people (40 of 40 drawn)" in leak.summary()
+
+
+def test_people_whose_iteration_ends_early_are_not_checked(monkeypatch):
+    X, y = DIABETES
+    monkeypatch.setattr("seepage.trees._determined.MOST", 100)
+    monkeypatch.setattr("seepage.trees._determined._STEPS", (2, 2))
+    leak = seepage.measure(NUMBERS[1].fit(X, y), X, y)
+    assert leak.determined()["projection"].isna().all()
+    assert not leak.determined()["determined"].any()
+    assert "Not checked: 91% to 100% of 442 people (40 of 40 drawn)" in leak.summary()
+    word, reasons = decided(leak, {})
+    assert word == "review"
+    assert any("not checked" in reason for reason in reasons)
 
 
 def test_an_attribute_behind_steps():

@@ -9,6 +9,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.execution.storage import followed
 from seepage.trees._equations import LeafEquations
 
 # Of the outside model.
@@ -101,14 +102,16 @@ def boxed(equations: LeafEquations, prior: Array) -> Array:
     large = _largest(matrix, transposed)
     here = ahead = np.clip(prior, 0.0, 1.0)
     momentum = 1.0
-    for _ in range(steps):
-        slope = transposed @ (matrix @ ahead - scaled.sums)
-        new = np.clip(ahead - slope / large, 0.0, 1.0)
-        following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        ahead = new + (momentum - 1.0) / following * (new - here)
-        if np.abs(new - here).max() < 1e-9:
-            return np.asarray(new)
-        here, momentum = new, following
+    with followed("solving for classes", steps) as watch:
+        for _ in range(steps):
+            slope = transposed @ (matrix @ ahead - scaled.sums)
+            new = np.clip(ahead - slope / large, 0.0, 1.0)
+            following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+            ahead = new + (momentum - 1.0) / following * (new - here)
+            if np.abs(new - here).max() < 1e-9:
+                return np.asarray(new)
+            here, momentum = new, following
+            watch(1)
     return np.asarray(here)
 
 

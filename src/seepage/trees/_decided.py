@@ -40,6 +40,9 @@ def _findings(leak: TreeLeakage, says: Mapping[str, Any]) -> Iterator[tuple[Word
     threshold, most = says.get("threshold", _THRESHOLD), says.get("equations", _EQUATIONS)
     leaves, found = leak.leaves(), leak.determined()
     determined, looked_at = int(np.sum(found["determined"])), len(found)
+    unsettled = int(np.isnan(np.asarray(found["projection"])).sum())
+    if unsettled:
+        yield "review", f"{unsettled:,} of {looked_at:,} people are not checked: the iteration did not converge."
     known = leak.draws and says.get("order") == "not known"
     if determined:
         who = "knows everybody's covariates" + (" and the order of the training table" if leak.draws else "")

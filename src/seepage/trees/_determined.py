@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.execution.storage import followed
 from seepage.trees._equations import LeafEquations
 
 # The whole row space is computed up to this number of people, or of leaves if they are fewer.
@@ -114,14 +115,14 @@ def _of_some(equations: LeafEquations, sample: NDArray[np.intp]) -> Determined:
     unit = np.zeros((len(size), len(sample)))
     unit[sample, np.arange(len(sample))] = 1.0
     steps = int(np.clip(_PRODUCTS / (2 * scaled.nnz * len(sample)), *_STEPS))
-    solution, converged = _solve(lambda vectors: transposed @ (scaled @ vectors), unit, steps)
+    solution, singular = _solve(lambda vectors: transposed @ (scaled @ vectors), unit, steps)
     within, missed = _checked(equations, sample, np.asarray(scaled @ solution) * size[sample])
-    projection = np.where(np.isfinite(within), 1.0, np.clip(1.0 - missed, 0.0, 1.0))
-    return Determined(sample, np.where(converged | np.isfinite(within), projection, np.nan), within, None)
+    lower = np.where(singular, np.clip(1.0 - missed, 0.0, 1.0), np.nan)
+    return Determined(sample, np.where(np.isfinite(within), 1.0, lower), within, None)
 
 
 def _solve(gram: Callable[[Array], Any], unit: Array, steps: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Solve G x = e for several e by conjugate residuals, and return which of them converged.
+    """Solve G x = e for several e by conjugate residuals, and return which of them have no solution.
 
     The preconditioner shrinks the largest eigenvalues of G, which is known by its products with vectors.
     """
@@ -139,20 +140,26 @@ def _solve(gram: Callable[[Array], Any], unit: Array, steps: int) -> tuple[Array
     ahead = direction = precondition(residual)
     curved = curved_direction = gram(ahead)
     curvature = (ahead * curved).sum(axis=0)
-    for _ in range(steps):
-        solved = np.abs(residual).max(axis=0) <= _UNIT / 10
-        converged = solved | (curvature <= _SINGULAR * (ahead**2).sum(axis=0))
-        if converged.all():
-            break
-        shrunk = precondition(curved_direction)
-        # Columns that have converged stay as they are.
-        length = np.where(converged, 0.0, curvature / np.maximum((curved_direction * shrunk).sum(axis=0), 1e-300))
-        solution += length * direction
-        residual -= length * curved_direction
-        ahead = ahead - length * shrunk
-        curved = gram(ahead)
-        following = (ahead * curved).sum(axis=0)
-        ratio = following / np.maximum(curvature, 1e-300)
-        direction, curved_direction = ahead + ratio * direction, curved + ratio * curved_direction
-        curvature = following
-    return solution, converged
+    percent = 0
+    with followed("combining leaves", 100) as watch:
+        for _ in range(steps):
+            error = np.abs(residual).max(axis=0)
+            singular = (error > _UNIT) & (curvature <= _SINGULAR * (ahead**2).sum(axis=0))
+            converged = singular | (error <= _UNIT / 10)
+            if converged.all():
+                break
+            digits = np.log(error[~converged].max()) / np.log(_UNIT / 10)
+            watch(max(int(100 * digits) - percent, 0))
+            percent = max(int(100 * digits), percent)
+            shrunk = precondition(curved_direction)
+            # Columns that have converged stay as they are.
+            length = np.where(converged, 0.0, curvature / np.maximum((curved_direction * shrunk).sum(axis=0), 1e-300))
+            solution += length * direction
+            residual -= length * curved_direction
+            ahead = ahead - length * shrunk
+            curved = gram(ahead)
+            following = (ahead * curved).sum(axis=0)
+            ratio = following / np.maximum(curvature, 1e-300)
+            direction, curved_direction = ahead + ratio * direction, curved + ratio * curved_direction
+            curvature = following
+    return solution, singular

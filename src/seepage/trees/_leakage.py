@@ -159,8 +159,9 @@ class TreeLeakage(Leakage):
         data frame
             One row for each person: `determined`, whether a combination of leaf values gives the outcome closer than
             half the smallest difference between two outcomes; `within`, how far the file's rounding lets it be off,
-            missing where no combination gives the outcome; `projection`, 1 where one does; `alike`, how many people
-            have the same leaves as this one, with this one: of several only the sum can be determined.
+            missing where no combination gives the outcome; `projection`, 1 where one does, of a sample a lower bound,
+            missing for people who are not checked because the iteration did not converge; `alike`, how many people have
+            the same leaves as this one, with this one: of several only the sum can be determined.
         """
         found = self._determined(known_outcomes, order_known, seed)
         columns: dict[str, Column] = {
@@ -434,6 +435,9 @@ class TreeLeakage(Leakage):
             lines.append(
                 f"  {_share(nearly, len(fitted.y))} have an outcome that comes back to ± {width:.3g} (median)."
             )
+        unsettled = np.isnan(found.projection)
+        if unsettled.any():
+            lines.append(f"  Not checked: {_share(unsettled, len(fitted.y))}, as the iteration did not converge.")
         sums = ~np.isfinite(found.within) & (fitted.alike[found.people] > 1)
         if sums.any():
             lines.append(
