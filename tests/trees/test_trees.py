@@ -22,10 +22,11 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import seepage
+from experiments.datasets import load_adult, load_iwpc
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.trees import decided
 
@@ -68,7 +69,19 @@ def _named(model):
     ids=lambda each: _named(each) if hasattr(each, "fit") else "",
 )
 def test_the_attack_returns_what_is_determined(model, data):
-    X, y = data
+    _check_attack(model, *data)
+
+
+@pytest.mark.parametrize("model", NUMBERS + CLASSES, ids=_named)
+def test_the_attack_returns_what_is_determined_of_public_data(model, data_home):
+    people = load_adult() if hasattr(model, "predict_proba") else load_iwpc()
+    X, text = people.data, people.data.select_dtypes(exclude="number").columns
+    X[text] = OrdinalEncoder().fit_transform(X[text])
+    some = np.random.default_rng(0).permutation(len(X))[:300]
+    _check_attack(model, X.iloc[some].reset_index(drop=True), pd.Series(people.target[some]))
+
+
+def _check_attack(model, X, y):
     leak = seepage.measure(model.fit(X, y), X, y)
     determined = np.asarray(leak.determined()["determined"])
     right = np.abs(leak.recovered().guesses - y.to_numpy()) < leak.fitted.step / 2

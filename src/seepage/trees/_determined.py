@@ -134,7 +134,7 @@ def _solve(gram: Callable[[Array], Any], unit: Array, steps: int) -> tuple[Array
     share = (1.0 - values[0] / values)[:, None]
 
     def precondition(vectors: Array) -> Array:
-        return vectors - basis @ (share * (basis.T @ vectors))
+        return np.asarray(vectors - basis @ (share * (basis.T @ vectors)))
 
     solution, residual = np.zeros(unit.shape), unit.copy()
     ahead = direction = precondition(residual)
