@@ -5,6 +5,8 @@ from seepage.meaning._differential import check_delta as check_delta
 from seepage.meaning._differential import gaussian_epsilon as gaussian_epsilon
 from seepage.meaning._differential import output_perturbation as output_perturbation
 from seepage.meaning._differential import reconstruction_floor as reconstruction_floor
+from seepage.meaning._epsilon import EpsilonMeaning as EpsilonMeaning
+from seepage.meaning._epsilon import from_epsilon as from_epsilon
 from seepage.meaning._floors import beyond_range as beyond_range
 from seepage.meaning._floors import biased_floor as biased_floor
 from seepage.meaning._floors import says_nothing as says_nothing
