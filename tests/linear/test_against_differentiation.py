@@ -8,7 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from likelihoods import apart, length
-from procedures import Expected, likelihood, procedure, released, sum_zero
+from procedures import (
+    Expected,
+    balanced,
+    likelihood,
+    negative_binomial,
+    procedure,
+    released,
+    standard_errors,
+    sum_zero,
+    with_variances,
+)
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
@@ -26,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
 
 import seepage
-from seepage.release import GaussianNoise
+from seepage.release import Balanced, GaussianNoise, RobustCovariance
 
 ROWS = 40
 # The values of age, dose and ward.
@@ -43,6 +53,9 @@ class Case:
     penalized: tuple[bool, ...] = (True, False)
     codes: tuple[float, float] = (0.0, 1.0)
     intercepts: tuple[bool, ...] = (True, False)
+    outputs: str = "one"
+    """One, several of one Hessian, or several of different ones."""
+    alpha: bool = False
 
 
 def _glm(kind: Any, **settings: Any) -> Callable[[bool, bool], Any]:
@@ -75,7 +88,12 @@ CASES = {
     "linear": Case(lambda p, i: LinearRegression(fit_intercept=i), "squared", "real", lambda m, w: 0.0, (False,)),
     "ridge": Case(lambda p, i: Ridge(alpha=1.5, fit_intercept=i), "squared", "real", lambda m, w: m.alpha, (True,)),
     "two targets": Case(
-        lambda p, i: Ridge(alpha=1.5, fit_intercept=i), "squared", "real2", lambda m, w: m.alpha, (True,)
+        lambda p, i: Ridge(alpha=1.5, fit_intercept=i),
+        "squared",
+        "real2",
+        lambda m, w: m.alpha,
+        (True,),
+        outputs="of one Hessian",
     ),
     "ridge classifier": Case(
         lambda p, i: RidgeClassifier(alpha=1.5, fit_intercept=i),
@@ -92,9 +110,10 @@ CASES = {
         lambda m, w: m.alpha,
         (True,),
         (-1, 1),
+        outputs="of one Hessian",
     ),
     "logistic": Case(_logistic, "logistic", "binary", lambda m, w: 1 / m.C),
-    "softmax": Case(_logistic, "softmax", "three", lambda m, w: 1 / m.C),
+    "softmax": Case(_logistic, "softmax", "three", lambda m, w: 1 / m.C, outputs="several"),
     "poisson": Case(_glm(PoissonRegressor), "poisson", "count", _mean_penalty),
     "gamma": Case(_glm(GammaRegressor), "gamma", "positive", _mean_penalty),
     "tweedie": Case(_glm(TweedieRegressor, power=1.5), likelihood("tweedie", "log", 1.5), "positive", _mean_penalty),
@@ -139,6 +158,17 @@ CASES = {
         "three",
         _count_penalty,
         (True,),
+        outputs="several",
+    ),
+    "negative binomial": Case(
+        lambda p, i: seepage.models.GLM(family="negative binomial", parameter=None, penalty=0.5 * p),
+        negative_binomial(),
+        "overdispersed",
+        lambda m, w: m.penalty,
+        (True,),
+        intercepts=(True,),
+        outputs="several",
+        alpha=True,
     ),
 }
 
@@ -156,6 +186,7 @@ def _data(kind: str, random: np.random.Generator) -> tuple[pd.DataFrame, Any]:
         "binary": lambda: np.where(signal + 1.5 * noise > 0, "yes", "no"),
         "three": lambda: np.array(["a", "b", "c"])[np.digitize(signal + 1.5 * noise, [-0.7, 0.7])],
         "count": lambda: random.poisson(np.exp(signal)).astype(float),
+        "overdispersed": lambda: random.negative_binomial(1.5, 1.5 / (1.5 + np.exp(signal + 1))).astype(float),
         "positive": lambda: np.exp(0.5 * signal) * random.gamma(3, 1 / 3, ROWS),
         "far from zero": lambda: 20 + 0.5 * age + dose + random.normal(size=ROWS),
     }[kind]()
@@ -201,6 +232,22 @@ STEPS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "scaler without deviations": ([columns(StandardScaler(with_std=False))], {"scaled": (0, 1), "with_std": False}),
     "imputer": ([columns(SimpleImputer())], {}),
     "imputer, scaler": ([columns(make_pipeline(SimpleImputer(), StandardScaler()))], {"scaled": (0, 1)}),
+    "scaler, imputer": (
+        [columns(make_pipeline(StandardScaler(), SimpleImputer()))],
+        {"scaled": (0, 1), "over_filled": False},
+    ),
+    "scaler, imputer, scaler": (
+        [columns(make_pipeline(StandardScaler(), SimpleImputer(), StandardScaler()))],
+        {"scaled": (0, 1)},
+    ),
+    "imputer, deviations": (
+        [columns(make_pipeline(SimpleImputer(), StandardScaler(with_mean=False)))],
+        {"scaled": (0, 1), "with_mean": False},
+    ),
+    "means, imputer": (
+        [columns(make_pipeline(StandardScaler(with_std=False), SimpleImputer()))],
+        {"scaled": (0, 1), "with_std": False, "over_filled": False},
+    ),
     "powers": ([columns(POWERS)], {"features": powers}),
     "powers, scaler": ([columns(POWERS), StandardScaler()], {"features": powers, "scaled": range(7)}),
     "function": (
@@ -216,20 +263,49 @@ def drawn(number: int) -> dict[str, Any]:
     name, steps = list(CASES)[number % len(CASES)], list(STEPS)[(number + number // len(CASES)) % len(STEPS)]
     # Means that no intercept carries noise for are taken as public.
     takes_means = "scaled" in STEPS[steps][1] and STEPS[steps][1].get("with_mean", True)
+    penalty = bool(random.choice(CASES[name].penalized))
     return {
         "name": name,
         "steps": steps,
-        "penalty": bool(random.choice(CASES[name].penalized)),
+        "penalty": penalty,
         "intercept": bool(takes_means or random.choice(CASES[name].intercepts)),
         "weights": random.integers(0, 4, ROWS) / 2 if random.integers(2) else None,
         "public_label": bool(random.integers(2)),
-        "noise": str(random.choice(["white", "covariance"])),
+        "noise": str(random.choice(_noises(CASES[name], steps, penalty=penalty))),
         "people": random.choice(ROWS, 2, replace=False),
         "in files": bool(random.integers(3) == 0) and "imputer" not in steps and name != "two targets",
     }
 
 
-@pytest.mark.parametrize("number", range(60))
+def _noises(case: Case, steps: str, *, penalty: bool) -> list[str]:
+    """Return the kinds of noise that a model behind steps can have."""
+    bends = steps in ("powers", "powers, scaler", "function")
+    kinds = ["white", "covariance"]
+    if case.outputs != "several" and not bends and steps != "public scaler":
+        kinds.append(["balanced", "balanced, one floor", "balanced, shared"][len(steps) % 3])
+    if case.outputs == "one":
+        kinds.append("standard errors")
+        if not penalty and not bends and steps != "public scaler":
+            kinds.append("published standard errors")
+    return kinds
+
+
+def _balanced(floors: dict[str, float], share: float, balance: float) -> tuple[Any, Any]:
+    places = {["age", "dose"].index(name): floor for name, floor in floors.items()}
+    return Balanced(scale=0.7, floors=floors, share=share, balance=balance), balanced(0.7, places, share, balance)
+
+
+SHAPES = {
+    "balanced": _balanced({"age": 5.0, "dose": 2.0}, 0.02, 0.5),
+    "balanced, one floor": _balanced({"dose": 1.0}, 0.3, -0.5),
+    "balanced, shared": _balanced({"age": 1.0, "dose": 3.0}, 0.01, 0.0),
+    "standard errors": (RobustCovariance(scale=0.7), standard_errors(0.7, ROWS)),
+    "published standard errors": (RobustCovariance(scale=0.7, variances=0.2), standard_errors(0.7, ROWS)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The model could not be refitted:RuntimeWarning")
+@pytest.mark.parametrize("number", range(72))
 def test_a_drawn_combination(number: int, tmp_path: Any) -> None:
     chosen = drawn(number)
     case, random, weights = CASES[chosen["name"]], np.random.default_rng(7), chosen["weights"]
@@ -242,50 +318,65 @@ def test_a_drawn_combination(number: int, tmp_path: Any) -> None:
     weighted = ["standardscaler", model.steps[-1][0]] if chosen["steps"] == "weighted scaler" else [model.steps[-1][0]]
     model.fit(table, labels, **{f"{step}__sample_weight": weights for step in weighted})
     strength = case.penalty(estimator, np.ones(ROWS) if weights is None else weights) if chosen["penalty"] else 0.0
-    start, noise = _start(estimator, chosen["intercept"]), 0.03
+    start, noise, shape = _start(estimator, chosen["intercept"]), 0.03, None
+    given: dict[str, Any] = {"noise_scale": noise, "public_label": chosen["public_label"]}
     if chosen["noise"] == "covariance":
         factor = random.normal(size=(len(start), len(start))) + 3 * np.eye(len(start))
         noise = factor @ factor.T
+        given["noise_scale"] = GaussianNoise(covariance=noise)
+    elif chosen["noise"] in SHAPES:
+        rule, shape = SHAPES[chosen["noise"]]
+        given["noise_scale"] = GaussianNoise(shape=rule)
     axes = sum_zero(3) if chosen["name"] == "softmax" else None
-    more = {"noise": noise, "weights": weights, "intercept": chosen["intercept"], "axes": axes, "start": start}
+    more = {"noise": noise, "shape": shape, "weights": weights, "intercept": chosen["intercept"], "axes": axes}
     if chosen["steps"] == "weighted scaler":
         more["scaler_weights"] = weights
 
-    def made(x: np.ndarray) -> Any:
-        return procedure(x, _encoded(case, labels), case.loss, strength, **more, **known)
+    def made(x: np.ndarray, labels: Any = labels) -> Any:
+        rows = procedure(x, _encoded(case, labels), case.loss, strength, alpha=case.alpha, start=start, **more, **known)
+        return with_variances(rows, len(start), 0.7, 0.2) if "published" in chosen["noise"] else rows
 
     x = np.column_stack([table[["age", "dose"]], table["ward"] == "south", table["ward"] == "west"])
     expected = Expected(made(x), label=not chosen["public_label"])
-
-    given = {"noise_scale": noise if np.ndim(noise) == 0 else GaussianNoise(covariance=noise)}
-    given |= {"public_label": chosen["public_label"]}
+    if "published" in chosen["noise"]:
+        given["published"] = ["coefficients", "standard errors"]
     if chosen["steps"] == "public scaler":
         given["public_preprocessing"] = ["standardscaler"]
     if chosen["in files"]:
         table.assign(outcome=labels, weight=1.0 if weights is None else weights).to_parquet(tmp_path / "people.parquet")
         given |= {"target": "outcome", "job": seepage.engines.Job(output=tmp_path / "out", progress=False)}
         leak = seepage.measure(model, tmp_path / "people.parquet", sample_weight="weight", **given)
-        expected.agrees(leak, BLOCKS)
+        expected.agrees(leak, BLOCKS, rtol=2e-8)
         return
     leak = seepage.measure(model, table, labels, sample_weight=weights, **given)
-    expected.agrees(leak, BLOCKS)
+    expected.agrees(leak, BLOCKS, rtol=2e-8)
+    if shape is not None:
+        return
     # One person has another person's value.
-    person, other = chosen["people"]
+    (person, other), exchanged = chosen["people"], {}
     for column, places in zip(table, BLOCKS, strict=True):
-        if table.loc[[person, other], column].notna().all() and table[column][person] != table[column][other]:
+        if table[column].isna()[person]:
+            assert np.isnan(leak.information.distances(column, [1.0]).distance[person]).all()
+        elif not table[column].isna()[other] and table[column][person] != table[column][other]:
             changed = x.copy()
             changed[person, places] = x[other, places]
-            distances = leak.information.distances(column, [table[column][other]])
-            truth = apart(released(made(x)), released(made(changed)))
-            # The distance of equal releases has the rounding of their determinants.
-            assert length(distances, person) == pytest.approx(truth, rel=1e-7, abs=1e-7)
+            exchanged[column] = table[column][other], made(changed)
+    if not chosen["public_label"] and np.ndim(labels) == 1 and labels[person] != labels[other]:
+        changed = labels.copy()
+        changed[person] = labels[other]
+        exchanged[leak.information.attribute_names[-1]] = labels[other], made(x, changed)
+    for column, (value, after) in exchanged.items():
+        distances = leak.information.distances(column, [value])
+        # The distance of equal releases has the rounding of their determinants.
+        truth = apart(released(made(x)), released(after))
+        assert length(distances, person) == pytest.approx(truth, rel=1e-7, abs=1e-7)
 
 
 def _start(estimator: Any, intercept: bool) -> np.ndarray:
     theta = np.atleast_2d(estimator.coef_)
     if intercept:
         theta = np.column_stack([theta, np.broadcast_to(estimator.intercept_, len(theta))])
-    return theta.ravel()
+    return np.append(theta, estimator.parameter_) if hasattr(estimator, "parameter_") else theta.ravel()
 
 
 @pytest.mark.parametrize("setting", ["balanced", {"no": 1.0, "yes": 3.0}])

@@ -11,8 +11,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pandas as pd
 import pytest
-from likelihoods import apart, length
-from procedures import Expected, plain, procedure, released, sum_zero
+from procedures import Expected, plain, procedure, sum_zero
 from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
@@ -257,35 +256,6 @@ def test_categories_beside_splines():
     distances = leak.information.distances("ward", None)
     at = distances.values.index(changed.loc[4, "ward"])
     assert distances.distance[4, at] == pytest.approx(moved, rel=1e-8)
-
-
-def test_refits_go_through_the_steps():
-    step, bend = STEPS["side by side"]
-    leak = seepage.measure(_fitted(step, "logistic", scaled=True), ROWS, LABELS["logistic"], noise_scale=NOISE)
-    changed = ROWS.copy()
-    changed[6, 1] = 1.5
-    first, second = (released(_procedure(bend, "logistic", rows, scaled=True)) for rows in (ROWS, changed))
-    assert length(leak.information.distances("x1", [1.5]), 6) == pytest.approx(apart(first, second), rel=1e-7)
-
-
-@pytest.mark.parametrize(("name", "scaled"), [("a function", False), ("logarithms, then powers", True)])
-def test_files_give_what_memory_gives(name, scaled, tmp_path):
-    table = pd.DataFrame(ROWS, columns=["a", "b", "c"])
-    table.assign(y=LABELS["logistic"]).to_parquet(tmp_path / "people.parquet", row_group_size=17)
-    step = STEPS[name][0]
-    model = make_pipeline(step, *([StandardScaler()] if scaled else []), LogisticRegression(C=0.5, **TIGHT))
-    model.fit(ROWS, LABELS["logistic"])
-    memory = seepage.measure(model, table.to_numpy(), LABELS["logistic"], noise_scale=NOISE)
-    job = seepage.engines.Job(output=tmp_path / "out")
-    files = seepage.measure(model, tmp_path / "people.parquet", target="y", noise_scale=NOISE, job=job)
-    np.testing.assert_allclose(files.examples.to_table().to_pandas()[["eta", "dfil"]], memory.examples, rtol=1e-11)
-    np.testing.assert_allclose(
-        files.attributes.to_table().to_pandas()[["a", "b", "c", "y"]], memory.attributes.to_numpy(), rtol=1e-10
-    )
-    assert files.joint_information_loss() == pytest.approx(memory.joint_information_loss(), rel=1e-11)
-    assert files.joint_information_loss(attribute="b") == pytest.approx(
-        memory.joint_information_loss(attribute="x1"), rel=1e-11
-    )
 
 
 def test_a_job_is_not_continued_with_other_knots(tmp_path):

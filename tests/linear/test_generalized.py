@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from procedures import LINKS, Expected, likelihood, procedure
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
 
 import seepage
 from seepage.core import slope
@@ -115,18 +113,6 @@ def test_likelihoods_keep_their_digits_far_out(link, at, y):
         assert abs(found.slope[0, 0] - shares @ first) <= 1e-12 * size
         assert abs(found.curvature[0, 0, 0] - shares @ second) <= 1e-11 * (shares @ np.abs(second) + size + size**2)
         np.testing.assert_allclose(found.label_slope[0, 0, 0], float(first[1] - first[0]), rtol=1e-11)
-
-
-def test_behind_powers():
-    y = _labels("binomial", "probit", 1.0, 1.0, 0.0)
-    model = make_pipeline(PolynomialFeatures(2, include_bias=False), GLM("binomial", "probit", penalty=1.0))
-    leak = seepage.measure(model.fit(ROWS, y), ROWS, y, noise_scale=NOISE)
-    refitted = leak.information.distances("x0", [0.5]).distance[:, 0]
-    rows = ROWS.copy()
-    rows[11, 0] = 0.5
-    one, other = model[-1], GLM("binomial", "probit", penalty=1.0).fit(model[0].transform(rows), y)
-    moved = np.append(one.coef_ - other.coef_, one.intercept_ - other.intercept_)
-    assert refitted[11] == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-7)
 
 
 def test_a_model_is_published_and_predicts():

@@ -55,20 +55,6 @@ def _model(loss, X, y, weights):
     return PoissonRegressor(alpha=0.02, tol=1e-12, max_iter=10_000).fit(X, y, sample_weight=weights), 0.02 * total
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
-def test_what_the_shape_tells_is_that_of_the_whole_procedure(loss, weighted, rule):
-    X, y, weights = _data(loss, 3)
-    weights = weights if weighted else None
-    model, penalty = _model(loss, X, y, weights)
-    shape = _shape_of(RULES[rule], 0.8)
-    leak = seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=shape), sample_weight=weights)
-    outputs = _procedure(loss, penalty, X, y, RULES[rule], 0.8, weights)
-    np.testing.assert_allclose(leak.information.noise.covariance, released(outputs)[1], rtol=1e-9, atol=1e-12)
-    Expected(outputs).agrees(leak)
-
-
 def test_what_stays_is_the_second_term():
     X, y, _ = _data("logistic", 5)
     model, penalty = _model("logistic", X, y, None)
@@ -83,17 +69,6 @@ def test_what_stays_is_the_second_term():
         np.testing.assert_allclose(
             leak.information.column_at("attributes", name, 3.0), other.attributes[name], rtol=1e-9
         )
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_public_label_and_some_columns(loss):
-    X, y, _ = _data(loss, 8)
-    model, penalty = _model(loss, X, y, None)
-    noise = GaussianNoise(shape=_shape_of(RULES["plain"], 0.5))
-    leak = seepage.measure(model, X, y, noise_scale=noise, public_label=True, attributes=["b", "d"])
-    expected = Expected(_procedure(loss, penalty, X, y, RULES["plain"], 0.5))
-    np.testing.assert_allclose(leak.attributes, np.stack([expected.eta([1]), expected.eta([3])], axis=1), rtol=1e-8)
-    np.testing.assert_allclose(leak.examples["eta"], expected.eta([1, 3]), rtol=1e-8)
 
 
 def test_columns_far_from_zero_and_in_other_units():

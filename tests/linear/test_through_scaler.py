@@ -123,38 +123,6 @@ def test_no_attacker_tells_levels_apart_more_often_than_stated(scale):
         assert np.mean(right) <= stated[person] + 4 * np.sqrt(0.125 / draws)
 
 
-def test_files_and_memory_say_the_same(tmp_path):
-    random = np.random.default_rng(11)
-    frame = pd.DataFrame(_rows(random, columns=3), columns=["age", "dose", "score"])
-    frame["ward"] = random.choice(["north", "south"], ROWS)
-    frame["weight"] = random.uniform(0.5, 2.0, ROWS)
-    frame["outcome"] = (frame["age"] + random.normal(size=ROWS) > 0).astype(int)
-    columns = make_column_transformer(
-        (StandardScaler(), ["age", "dose"]), (OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough"
-    )
-    model = make_pipeline(columns, LogisticRegression(C=0.3, tol=1e-10))
-    X, weights = frame[["age", "dose", "score", "ward"]], frame["weight"].to_numpy()
-    model.fit(X, frame["outcome"], logisticregression__sample_weight=weights)
-    frame[:11].to_parquet(tmp_path / "a.parquet")
-    frame[11:].to_parquet(tmp_path / "b.parquet")
-    here = seepage.measure(model, X, frame["outcome"], noise_scale=0.2, sample_weight=weights)
-    job = seepage.engines.Job(output=tmp_path / "out")
-    roles = {"target": "outcome", "sample_weight": "weight", "job": job}
-    there = seepage.measure(model, f"{tmp_path}/*.parquet", noise_scale=0.2, **roles)
-    assert any("not published: the means and standard deviations of age, dose." in one for one in there.assumptions)
-    stored = there.examples.to_table().to_pandas(), there.attributes.to_table().to_pandas()
-    for name in ("eta", "dfil"):
-        np.testing.assert_allclose(stored[0][name], here.examples[name], rtol=1e-9)
-    for name in here.information.attribute_names:
-        np.testing.assert_allclose(stored[1][name], here.attributes[name], rtol=1e-9)
-    assert there.joint_information_loss({"ward": "north"}) == pytest.approx(
-        here.joint_information_loss(frame["ward"] == "north"), rel=1e-9
-    )
-    for targets in ({"eta": 5.0}, {"error_floor": {"age": 0.5}}):
-        one, two = (seepage.calibrate(leak, **targets, exact=True, shape="isotropic").scale for leak in (here, there))
-        assert one == pytest.approx(two, rel=1e-8)
-
-
 def test_constants_of_other_rows_and_steps_declared_so_are_public():
     random = np.random.default_rng(2)
     X, others, y, estimator = _rows(random), _rows(random), random.normal(size=ROWS), Ridge(alpha=2.0)

@@ -1,6 +1,5 @@
 """The exact information of a linear model's release, from a fitted model and where its rows are."""
 
-from seepage.linear.information._changed_scales import ChangedScales as ChangedScales
 from seepage.linear.information._fitted import ATTACKER as ATTACKER
 from seepage.linear.information._fitted import COEFFICIENTS as COEFFICIENTS
 from seepage.linear.information._fitted import ERRORS as ERRORS
@@ -34,6 +33,7 @@ from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._pushes import Pushes as Pushes
 from seepage.linear.information._pushes import Reach as Reach
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
+from seepage.linear.information._scales import ChangedScales as ChangedScales
 from seepage.linear.information._scales import NoiseShape as NoiseShape
 from seepage.linear.information._scales import Scales as Scales
 from seepage.linear.information._scorer import Scorer as Scorer

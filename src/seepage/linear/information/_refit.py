@@ -25,9 +25,9 @@ from scipy.linalg import LinAlgError, eigh
 from seepage.errors import MinimizerError, UnansweredError
 from seepage.execution.storage import Watch, unwatched
 from seepage.leakage import Distances
-from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._preprocessing import AddingFilled, columns_of, lacking, with_filled_moved
+from seepage.linear.information._scales import ChangedScales
 from seepage.linear.objective import (
     ActiveSet,
     Minimizer,

@@ -1,16 +1,22 @@
-"""Columns that were standardized, or filled in, by means of the same rows: preprocessing that is part of the fit.
+"""Stages before the coefficients: filled cells, means and deviations of features, fitted on the same rows.
 
 Published without its scaler, a model is in raw units, beta = A theta, and so is its noise, A Sigma A^T: both move with
-the rows that the scaler was fitted on (eqs. 2.15 to 2.17).
+the rows that the scaler was fitted on (eqs. 2.15 to 2.17). Stages are solved from three sums over the rows (`stages`):
+their derivatives are those of dual numbers, and refits put the sums of exchanged rows in. In units of the old scaler
+the new one changes the penalty on a feature by (s'/s)^2, that on an absolute value by s'/s, and noise of covariance
+Sigma to L Sigma L^T, with s/s' on the diagonal of L, and the move of the mean in the row of the intercept.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage.core import derivative_along
 from seepage.linear.rows import Batch
+from seepage.meaning import TwoNormals
 
 Array = NDArray[np.float64]
 
@@ -76,36 +82,53 @@ class Scales:
         """The number of coefficients of one output, with its intercept."""
         return self.width + self.intercept
 
+    def stages(self, features: NDArray[np.intp], cells: Array, sums: Array, squares: Array) -> Array:
+        """Solve the stages of some features after changes of their sums of z, weight z and weight z^2 over rows.
+
+        Parameters
+        ----------
+        features : ndarray of int
+        cells, sums, squares : ndarray of shape (n, features)
+
+        Returns
+        -------
+        ndarray of shape (2, n, features)
+            (s' / s)^2, and the change of the mean; where nothing was fitted, 1 and 0.
+        """
+        share, weight = self.share[features], self.filled_mean[features]
+        # Cells that hold the mean of the others move by  cells / having,  and the scaler with them.
+        mean = share * (sums + weight * cells)
+        filled = 2.0 * self.filled_deviation[features] + weight / self.having[features] * cells
+        variance = 1.0 + share * (squares + filled * cells) - mean * mean
+        mean = np.where(self.centered[features], self.factor[features], 0.0) * mean
+        return np.stack([np.where(self.deviates[features], variance, 1.0), mean])
+
     def moves(self, batch: Batch, features: NDArray[np.intp]) -> MovedScales:
-        """Return by how much the values of some features move the scaler."""
-        weight, share = self.weights(batch, features), self.share[features]
-        z = self.standardized(batch, features)
-        deviation = (weight * z + self.filled_deviation[features]) * share / self.factor[features]
-        deviation[:, ~self.deviates[features]] = 0.0
-        mean = np.where(self.centered[features], (weight + self.filled_mean[features]) * share, 0.0)
-        if batch.intercept:
-            mean -= self.shift[features] * deviation
-        return MovedScales(deviation, mean)
+        """Return the derivatives of the scaler in the values of some features."""
+        weight, z = self.weights(batch, features), self.standardized(batch, features)
+        unit = np.broadcast_to(1.0 / self.factor[features], z.shape)
+        return self._along(batch, features, unit, weight * unit, 2.0 * weight * z * unit)
 
     def own(self, batch: Batch, features: NDArray[np.intp], fill: Array) -> MovedScales:
-        """Return by how much each row itself moves the scaler: what its moments would lack without it, to first order.
+        """Return the influence of each row on the scaler.
 
         Parameters
         ----------
         batch : Batch
         features : ndarray of int
         fill : ndarray of shape (features,)
-            The mean of each feature over the rows that have a value of it, with which the others were filled in.
+            The mean of each feature over the rows that have a value of it.
         """
-        weight, share, factor = self.weights(batch, features), self.share[features], self.factor[features]
-        z, beyond = self.standardized(batch, features), batch.columns(features) - fill
-        deviation = share * (0.5 * weight * (z**2 - 1.0) + self.filled_deviation[features] * beyond / factor)
-        deviation[:, ~self.deviates[features]] = 0.0
-        pulled = share * (weight * z * factor + self.filled_mean[features] * beyond)
-        mean = np.where(self.centered[features], pulled, 0.0)
-        if batch.intercept:
-            mean -= self.shift[features] * deviation
-        return MovedScales(deviation, mean)
+        weight, z = self.weights(batch, features), self.standardized(batch, features)
+        beyond = (batch.columns(features) - fill) / self.factor[features]
+        return self._along(batch, features, beyond, weight * z, weight * (z**2 - 1.0))
+
+    def _along(self, batch: Batch, features: NDArray[np.intp], *directions: Array) -> MovedScales:
+        """Return the derivatives of the scaler along changes of its sums."""
+        nothing = np.zeros(directions[0].shape)
+        variance, mean = derivative_along(partial(self.stages, features), [nothing] * 3, directions)[1]
+        deviation = 0.5 * variance
+        return MovedScales(deviation, mean - self.shift[features] * deviation if batch.intercept else mean)
 
     def pull(self, theta: Array, features: NDArray[np.intp]) -> Array:
         """Return how the penalty's gradient in raw units moves with ds / s of some features, (features, outputs).
@@ -189,3 +212,94 @@ class NoiseShape:
         same = self.outputs * np.eye(len(self.deviations))
         values, vectors = np.linalg.eigh(np.block([[same + self.deviations, self.mixed], [self.mixed.T, self.means]]))
         return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedScales:
+    """Scalers and imputers of many datasets, each with rows of one person exchanged."""
+
+    scales: Scales
+    stretch: Array
+    """s' / s of each feature, shape (n, features)."""
+    lean: Array
+    """Share of a feature's coefficient that goes to the intercept, shape (n, features)."""
+    filled: Array
+    """Change of the mean in filled cells, shape (n, features with such cells)."""
+
+    @classmethod
+    def of(cls, scales: Scales | None, before: Batch, after: Batch, rows: int = 1) -> "ChangedScales | None":
+        """Return the changes when rows of `before` become those of `after`, so many a dataset; None without any."""
+        if scales is None:
+            return None
+        at = np.union1d(np.flatnonzero(scales.share), scales.filled)
+        old, new = (scales.standardized(batch, at) for batch in (before, after))
+        if (old == new).all():
+            return None
+        weight = scales.weights(before, at)
+        cells, sums, squares = (
+            part.reshape(-1, rows, len(at)).sum(axis=1)
+            for part in (new - old, weight * (new - old), weight * (new**2 - old**2))
+        )
+        stretch, lean = np.ones((len(cells), scales.width)), np.zeros((len(cells), scales.width))
+        variance, mean = scales.stages(at, cells, sums, squares)
+        stretch[:, at] = np.sqrt(np.maximum(variance, 1e-300))
+        lean[:, at] = -mean / stretch[:, at]
+        if before.intercept:
+            lean -= scales.shift * (1.0 / stretch - 1.0)
+        places = np.searchsorted(at, scales.filled)
+        filled = (cells / scales.having[at])[:, places] * scales.factor[scales.filled]
+        return cls(scales, stretch, lean, filled)
+
+    def penalties(self, penalty: Array) -> Array:
+        """Return the penalties of each dataset, shape (n, p, outputs)."""
+        found = np.repeat(penalty[None], len(self.stretch), axis=0)
+        found[:, : self.scales.width] *= self.stretch[:, :, None] ** 2
+        return found
+
+    def stretched(self, absolute: Array) -> Array:
+        """Return the penalties on absolute values of each dataset, shape (n, p)."""
+        found = np.repeat(absolute[None], len(self.stretch), axis=0)
+        found[:, : self.scales.width] *= self.stretch
+        return found
+
+    def take(self, people: slice) -> "ChangedScales":
+        """Return some of the datasets."""
+        return replace(self, stretch=self.stretch[people], lean=self.lean[people], filled=self.filled[people])
+
+    def information(self) -> Array:
+        """Return the square of the distance between the two noises, to first order (eq. 2.17), shape (n,)."""
+        deviation, mean = 1.0 - self.stretch, self.lean
+        moved = np.flatnonzero((deviation != 0).any(axis=0) | (mean != 0).any(axis=0))
+        shape = self.scales.noise_shape(moved)
+        if shape is None:
+            return np.asarray(self.scales.published * (2 * deviation**2 + mean**2).sum(axis=1))
+        return np.asarray(((np.hstack([deviation[:, moved], mean[:, moved]]) @ shape.root().T) ** 2).sum(axis=1))
+
+    def releases(self, moves: Array) -> TwoNormals:
+        """Return the releases before and after, in units of the noise before.
+
+        Parameters
+        ----------
+        moves : ndarray of shape (n, outputs * p)
+            How the means move, in these units.
+        """
+        scales, n = self.scales, len(moves)
+        turn = np.repeat(np.eye(scales.size)[None], n, axis=0)
+        turn[:, np.arange(scales.width), np.arange(scales.width)] = 1.0 / self.stretch
+        if scales.intercept:
+            turn[:, -1, : scales.width] += self.lean
+        if scales.covariance is None:
+            # Each output has noise of its own, and all alike, in every basis of the outputs.
+            alike = moves.shape[1] == len(scales.lean) * scales.size
+            outputs = len(scales.lean) if alike else scales.published
+            values, axes = np.linalg.eigh(turn @ turn.transpose(0, 2, 1))
+            seen = moves[:, : outputs * scales.size].reshape(n, outputs, -1) @ axes
+            still, rest = np.zeros((n, (scales.published - outputs) * scales.size)), moves[:, outputs * scales.size :]
+            shift = np.hstack([seen.reshape(n, -1), still, rest])
+            return TwoNormals(shift, np.hstack([np.tile(values, max(scales.published, outputs)), np.ones(rest.shape)]))
+        root = np.linalg.cholesky(scales.covariance)
+        whole = np.repeat(np.eye(len(root))[None], n, axis=0)
+        for at in (slice(i * scales.size, (i + 1) * scales.size) for i in range(scales.published)):
+            whole[:, at, at] = turn
+        half = np.linalg.solve(root, whole @ root)
+        return TwoNormals.between(moves, half @ half.transpose(0, 2, 1))

@@ -1,0 +1,85 @@
+"""Cox models behind scalers, against the stages of `procedures`, and their refits."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from likelihoods import apart, length
+from procedures import Expected, hazards, released
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import seepage
+from seepage.core import Outputs
+
+N, SIGMA, PERSON, OTHER = 50, 0.4, 23, 3
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(size=(N, 3)) * [1.0, 4.0, 0.5] + [0.0, 20.0, 2.0]
+FRAME = pd.DataFrame(X, columns=["age", "dose", "time"])
+SIGNAL = X @ [0.6, 0.1, -0.8]
+WEEK = np.ceil(8 * RANDOM.exponential(np.exp(-0.5 * (SIGNAL - SIGNAL.mean())))).clip(max=20.0)
+DIED = WEEK < 20
+OUTCOMES = np.rec.fromarrays([DIED, WEEK], names="event,time")
+
+
+def exchange(leak: seepage.Leakage, made: Callable[[np.ndarray], Outputs], frame: pd.DataFrame) -> None:
+    """Compare refits in which one person has another person's value, column by column."""
+    x = frame.to_numpy()
+    before = released(made(x))
+    for place, column in enumerate(frame):
+        changed = x.copy()
+        changed[PERSON, place] = x[OTHER, place]
+        distances = leak.information.distances(column, [x[OTHER, place]])
+        assert length(distances, PERSON) == pytest.approx(apart(before, released(made(changed))), rel=1e-7)
+
+
+@pytest.mark.parametrize("steps", [[], [StandardScaler()]], ids=["plain", "scaler"])
+def test_a_cox_model(steps: list[Any]) -> None:
+    model = make_pipeline(*steps, seepage.models.Cox(penalty=2.0, ties="breslow")).fit(FRAME, OUTCOMES)
+    leak = seepage.measure(model, FRAME, OUTCOMES, noise_scale=SIGMA, public_label=True)
+
+    def made(x: np.ndarray) -> Outputs:
+        return hazards(x, WEEK, DIED, ties="breslow", penalty=2.0, scaled=bool(steps), noise=SIGMA)
+
+    Expected(made(X)).agrees(leak, rtol=2e-8)
+    exchange(leak, made, FRAME)
+
+
+def test_a_cox_model_of_lifelines_with_a_penalty_in_deviations() -> None:
+    from lifelines import CoxPHFitter
+
+    # Without ties, so that Efron's way with them does not matter.
+    times = np.where(DIED, WEEK + np.linspace(0.0, 0.4, N), WEEK)
+    whole = FRAME.assign(week=times, died=DIED.astype(int))
+    model = CoxPHFitter(penalizer=0.1).fit(whole, "week", "died", fit_options={"precision": 1e-12})
+    leak = seepage.measure(model, whole, noise_scale=SIGMA, public_label=True)
+
+    def made(x: np.ndarray) -> Outputs:
+        return hazards(x, times, DIED, penalty=0.1 * N, standardized=True, noise=SIGMA)
+
+    Expected(made(X)).agrees(leak, rtol=2e-8)
+    exchange(leak, made, FRAME)
+
+
+def _published(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    units = np.diag(1 / model[0].scale_)
+    return units @ model[1].coef_, SIGMA**2 * units @ units.T
+
+
+@pytest.mark.parametrize("given", [SIGMA, seepage.release.GaussianNoise(covariance=SIGMA**2 * np.eye(3))], ids=str)
+@pytest.mark.parametrize("standardized", [False, True])
+def test_two_releases_are_as_far_apart_as_two_fits_of_the_whole_procedure(standardized: bool, given: Any) -> None:
+    def fit(rows: pd.DataFrame) -> Any:
+        cox = seepage.models.Cox(penalty=2.0, standardized=standardized)
+        return make_pipeline(StandardScaler(with_mean=False), cox).fit(rows, OUTCOMES)
+
+    flagged = FRAME.assign(time=(FRAME["time"] > 2).astype(float))
+    model = fit(flagged)
+    found = seepage.measure(model, flagged, OUTCOMES, noise_scale=given).information.distances("time", [0.0, 1.0])
+    for person in range(0, N, 9):
+        other = flagged.copy()
+        other.loc[person, "time"] = 1 - other.loc[person, "time"]
+        truth = apart(_published(model), _published(fit(other)))
+        assert length(found, person, int(other.loc[person, "time"])) == pytest.approx(truth, rel=1e-7)
