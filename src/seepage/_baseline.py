@@ -1,4 +1,4 @@
-"""What is known of a person before anything is printed: how well a value is guessed, how much of a record is new."""
+"""Knowledge of a person before anything is printed: error of a guess, share of a record that is new."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What the rows decided on the way to what leaves: each choice is counted, declared public, or refused.
+"""Data-dependent choices before publication: each is accounted for, declared public, or refused.
 
 A formula holds for what it takes as given. Whatever the rows decided and a formula takes for a constant is a way around
 it: an attacker who knows everybody else reruns the procedure with each value that one person could have, and compares.

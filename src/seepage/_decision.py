@@ -1,4 +1,4 @@
-"""Who decided that a model may leave, by which rule, and when."""
+"""Approval of a publication: person, rule and time."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -11,7 +11,7 @@ _LONGEST = 2000
 
 @dataclass(frozen=True)
 class Decision:
-    """Who decided that a model may leave.
+    """Approval of a publication.
 
     Nothing here is computed: it is what the people who decide say, as it stands in certificates and reports.
 

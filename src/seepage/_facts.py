@@ -36,7 +36,7 @@ class Number:
 
     @property
     def may_leave(self) -> bool:
-        """Whether a document for everybody may hold it."""
+        """True if a document for everybody may hold it."""
         return self.origin is not Origin.PERSONAL
 
     def text(self) -> str:
@@ -99,4 +99,4 @@ class Assumption:
 BOUND = Assumption(
     "bound", "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior."
 )
-"""What every bound takes for granted of whoever guesses."""
+"""Assumption of every bound about the attacker's guess."""

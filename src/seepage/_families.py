@@ -14,11 +14,11 @@ FAMILIES = ("logistic", "forest", "network")
 
 
 class Classifier(Protocol):
-    """What is asked of a predictor."""
+    """Interface of a predictor."""
 
     @property
     def classes_(self) -> NDArray[np.intp]:
-        """Which of the classes it has seen."""
+        """Classes it was fitted on."""
         ...
 
     def fit(self, rows: Array, truth: NDArray[np.intp], /) -> "Classifier":
@@ -66,11 +66,11 @@ def family_of(given: Family, seed: int) -> Classifier:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What was predicted for each row by predictors that have not seen it."""
+    """Cross-fitted predictions: each row's by predictors that were fitted on other rows."""
 
     classes: Column
     truth: NDArray[np.intp]
-    """Which of the classes each row has."""
+    """Place of each row's class."""
     predicted: Array
     """Probability of each class, shape (rows, classes)."""
     prior: Array
@@ -78,12 +78,12 @@ class HeldOut:
 
     @property
     def information(self) -> Array:
-        """What the predictor knows about each row beyond the prior, in bits: log2 p(truth | row) - log2 p(truth)."""
+        """Information of the predictor about each row beyond the prior in bits: log2 p(truth | row) - log2 p(truth)."""
         return np.asarray(np.log2(self._of_truth(self.predicted)) - np.log2(self._of_truth(self.prior)))
 
     @property
     def surprise(self) -> Array:
-        """What there is to know about each row: -log2 p(truth)."""
+        """Information content of each row: -log2 p(truth)."""
         return np.asarray(-np.log2(self._of_truth(self.prior)))
 
     def _of_truth(self, probabilities: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What somebody who misspelled a name probably meant."""
+"""Suggestions for misspelled names."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches

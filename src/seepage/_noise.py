@@ -94,7 +94,7 @@ class GaussianNoise:
 
     @property
     def follows_rows(self) -> bool:
-        """Whether the covariance is a function of the private rows."""
+        """True if the covariance is a function of the private rows."""
         return self.shape is not None and self.shape.follows_rows
 
     def whiten(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:

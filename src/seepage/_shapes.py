@@ -28,7 +28,7 @@ class Shape(ABC):
     """
 
     follows_rows: ClassVar[bool]
-    """Whether the covariance is a function of the private rows, so that it tells something about them."""
+    """True if the covariance is a function of the private rows, so that it reveals something about them."""
 
     scale: float
 

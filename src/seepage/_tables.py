@@ -72,12 +72,12 @@ class Table:
 
     @property
     def is_frame(self) -> bool:
-        """Whether the rows came in a data frame."""
+        """True if the rows came in a data frame."""
         return not isinstance(self.native, np.ndarray) and not sparse.issparse(self.native)
 
     @property
     def has_names(self) -> bool:
-        """Whether columns are called by text, which is what scikit-learn remembers."""
+        """True if column names are text, which scikit-learn remembers."""
         return self.is_frame and all(isinstance(name, str) for name in _labels(self.native))
 
     @cached_property

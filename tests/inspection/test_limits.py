@@ -97,7 +97,9 @@ def test_files_end_within_seconds_and_a_gigabyte(tmp_path):
         print(name, verdict, seconds, memory)
         assert seconds < 10, name
         assert memory - before < 1_000_000, name
-        assert verdict == ("pass" if name in ("table.pkl", "itself.pkl", "tuples.pkl", "nulls.feather") else "review"), name
+        assert verdict == (
+            "pass" if name in ("table.pkl", "itself.pkl", "tuples.pkl", "nulls.feather") else "review"
+        ), name
 
 
 @pytest.mark.parametrize(

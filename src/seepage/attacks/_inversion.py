@@ -112,7 +112,7 @@ class AttributeInversion:
 
     @property
     def distances(self) -> Array:
-        """How far the release moves with each candidate, in units of the noise, shape (people, candidates)."""
+        """Distance of the release with each candidate, in units of the noise, shape (people, candidates)."""
         check_fitted(self)
         return np.asarray(np.linalg.norm(self._moves, axis=2))
 

@@ -1,4 +1,4 @@
-"""What an attacker holds: a measurement of the model under attack, and releases of it."""
+"""Knowledge of an attacker: a measurement of the model under attack, and releases of it."""
 
 from collections.abc import Iterator
 from typing import cast

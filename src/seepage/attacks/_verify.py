@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 FALSE_ALARMS = 0.01
-"""How often a right measurement is said not to describe its release, whatever the number of people and trials."""
+"""Probability that a right measurement is reported as wrong, for any number of people and trials."""
 # The slope of an attack's mean is a difference over a step: so much of the floor may be its curvature.
 _CURVED = 1e-3
 
@@ -197,7 +197,7 @@ def _variance(values: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ErrorTest:
-    """Whether the guesses of an attack vary less than any with its bias can (eq. 5.2): a chi-square test.
+    """Chi-square test of whether the guesses of an attack vary less than eq. 5.2 allows with its bias.
 
     An attack whose mean moves by `slope` with the value has a variance of at least (slope / eta)^2. It reaches that
     only if its guesses are linear in the score, which is Gaussian: the sample variance over the floor is then

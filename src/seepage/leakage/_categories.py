@@ -1,4 +1,4 @@
-"""How easily a person's category is told from another one."""
+"""Success rates of inferring a person's category."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from seepage.leakage._information import Information
 
 
 class ToldCategory(NamedTuple):
-    """How far the release moves when each person's category becomes the one that is told from it most easily."""
+    """Distance of the release to the one with the category that is easiest to tell apart from the person's own."""
 
     far: Array
     """In units of the noise; NaN for people who have no category."""
     exact: NDArray[np.bool_]
-    """Whether it is exact; it is approximate for people who were not refitted."""
+    """True where the distance is exact; it is approximate for people who were not refitted."""
 
 
 def told_apart(information: Information, name: str) -> ToldCategory:

@@ -1,4 +1,4 @@
-"""What noise costs the model that carries it."""
+"""Cost of the noise to the model that carries it."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Cost:
 
     loss: str
     exact: bool
-    """Whether what noise adds is exact, or the second order of it."""
+    """True if the added loss is exact, and not its second order."""
     without: float
     added: float
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How the values of many people are distributed."""
+"""Distribution of the values of many people."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -128,7 +128,7 @@ class Sketch(Distribution):
     relative_error: ClassVar[float] = _RELATIVE_ERROR
 
     buckets: NDArray[np.int64]
-    """Which buckets hold a value, in ascending order."""
+    """Buckets that hold a value, in ascending order."""
     counts: NDArray[np.int64]
 
     @classmethod

@@ -14,7 +14,7 @@ _MOST_BARS = 36
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """How many people are between edges that lie on a fixed grid."""
+    """Number of people between edges that lie on a fixed grid."""
 
     edges: Array
     counts: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""What a measurement must be able to answer."""
+"""Questions that every measurement answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -25,22 +25,22 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """How far the release moves, in units of its noise, when one person's attribute takes another value."""
+    """Distances of releases, in units of the noise, if one person's attribute takes another value."""
 
     values: tuple[Hashable, ...]
     truth: NDArray[np.intp]
-    """Which of the values each record has; -1 if none of them."""
+    """Place of each record's value among the values; -1 if it is none of them."""
     distance: Array
     """From each record's true value to each value, shape (n, values); NaN where no refit could be found."""
     person: NDArray[np.intp] | None = None
-    """Whose each record is, if some people have several."""
+    """Person of each record, if some people have several."""
     absent: NDArray[np.bool_] | None = None
-    """Which records have no value of the attribute, or that of another record of the same person again."""
+    """Records without a value of the attribute, or with that of another record of the same person."""
     unlike: "Unlike | None" = None
     """The pairs of releases whose noises differ, if there are any: of these, a distance is that of two releases with
     one noise which are told apart as often at equal odds."""
     exact: NDArray[np.bool_] | None = None
-    """Which distances are exact, of the same shape; the others are approximate. None where all are exact."""
+    """True where a distance is exact, of the same shape; the others are approximate. None if all are exact."""
 
     def at(self, factor: float) -> "Distances":
         """Return the distances with noise that is larger by a factor, which may be infinite."""
@@ -87,7 +87,7 @@ class Distances:
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:
-        """Who has a value for which no refit could be found: neither nearest nor farthest is known of them."""
+        """Records with a value for which no refit was found: their nearest and farthest value are unknown."""
         missing = np.asarray(np.isnan(self.distance).any(axis=1))
         if self.absent is not None:
             missing &= ~self.absent
@@ -136,12 +136,12 @@ class Distances:
 
 
 class Jacobians(NamedTuple):
-    """How a release moves with the values of some people, in units of its noise."""
+    """Jacobians of a release in the values of some people, in units of its noise."""
 
     moved: Array
     """Shape (people, numbers, values)."""
     blocks: Mapping[str, NDArray[np.intp]]
-    """Which of the values each attribute is."""
+    """Places of each attribute among the values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Unlike:
 
     records: NDArray[np.intp]
     others: NDArray[np.intp]
-    """Which value each is about."""
+    """Value that each entry is about."""
     pairs: TwoNormals
 
     @classmethod
@@ -184,7 +184,7 @@ class Exposed:
     """Where they stand among all people."""
     people: People
     columns: Mapping[str, Column]
-    """What is known of each: `eta`, `dfil`, ..., and for people in files where their row is."""
+    """Numbers of each person: `eta`, `dfil`, ..., and for people in files the place of their row."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -218,9 +218,9 @@ class Information(ABC):
     assumptions: tuple[Assumption, ...]
     noise: GaussianNoise | None
     stays: bool = False
-    """Whether a part of the information stays whatever the noise: what a fitted scaler does to the noise's shape."""
+    """True if a part of the information stays whatever the noise: a fitted scaler changes the noise's shape."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """How an attribute is counted, where two releases could count it differently; only like is added to like."""
+    """Coding of an attribute that two releases could count differently; only the same coding is added up."""
     without_slope: frozenset[str] = frozenset()
     """The attributes that a release moves with, and not smoothly: eta of them is not known, for anybody."""
 
@@ -260,7 +260,7 @@ class Information(ABC):
     @property
     @abstractmethod
     def private_values(self) -> Array | int:
-        """How many private values each person has, or everyone: what `dfil` is the mean over."""
+        """Number of private values of each person, or of everyone: `dfil` is the mean over them."""
 
     @property
     @abstractmethod

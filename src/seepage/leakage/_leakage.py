@@ -23,7 +23,7 @@ from seepage.pages import counted
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leakage:
-    """What a release gives away about each person: a view over the information it carries.
+    """Leakage of a release about each person: a view over the information it carries.
 
     Nothing is computed before it is asked for, and nothing twice. Per-person values are personal data themselves: treat
     the frames like the records they describe.
@@ -38,18 +38,18 @@ class Leakage:
 
     @property
     def people(self) -> People:
-        """Who the rows are."""
+        """Row identifiers, groups and output frames."""
         return self.information.people
 
     @property
     def assurance(self) -> str:
-        """Whether numbers are "exact", "estimated" (with a standard error), "heuristic", or "approximate": no bound."""
+        """Kind of the numbers: "exact", "estimated" (with standard errors), "heuristic" or "approximate" (no bound)."""
         # Not a Literal: jedi, which completes names in notebooks, fails on a property of that type, and shows none.
         return self.information.assurance
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the numbers assume, in sentences."""
+        """Assumptions of the numbers, in sentences."""
         return tuple(assumption.sentence() for assumption in self.information.assumptions)
 
     @cached_property

@@ -23,12 +23,12 @@ class Matching:
 
     @property
     def count(self) -> int:
-        """How many people there are."""
+        """Number of people."""
         return len(self.rows[0])
 
     @property
     def same(self) -> bool:
-        """Whether everybody is in every release, in the same order."""
+        """True if everybody is in every release, in the same order."""
         return all((at == np.arange(self.count)).all() for at in self.rows)
 
     def spread(self, release: int, values: NDArray[Scalar]) -> NDArray[Scalar]:

@@ -1,4 +1,4 @@
-"""What is known of people from their rows, each scored by itself: several rows of one person count as one."""
+"""Information about people from their rows, each scored by itself: several rows of one person count as one."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -25,12 +25,12 @@ class InformationOfRows(GatheredInformation):
     @property
     @abstractmethod
     def _rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     @property
     @abstractmethod
     def _values(self) -> Array | int:
-        """How many private values all rows have, or each."""
+        """Number of private values of all rows, or of each."""
 
     @property
     @abstractmethod
@@ -60,7 +60,7 @@ class InformationOfRows(GatheredInformation):
 
     @cached_property
     def owners(self) -> Owners | None:
-        """Whose each row is, if some people have several."""
+        """Person of each row, if some people have several."""
         person, ids = self.people.person, self.people.ids
         return None if person is None or ids is None else Owners(person, len(ids))
 

@@ -1,4 +1,4 @@
-"""Who the rows are, and what is known of them besides."""
+"""Row identifiers, groups and output frames."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ids: TypeAlias = "pd.Index | Column | None"
-"""What rows are called, one id each; None if they are only numbered."""
+"""Ids of the rows; None if rows are only numbered."""
 
 
 class People(ABC):
-    """Who the rows are, and in which library their frames are made."""
+    """Row identifiers, and the library of their frames."""
 
     @property
     @abstractmethod
     def ids(self) -> Ids:
-        """What the rows are called."""
+        """Ids of the rows."""
 
     @property
     @abstractmethod
@@ -69,14 +69,14 @@ class PeopleInMemory(People):
     ids: Ids = None
     library: str = ""
     name: str = "id"
-    """What the ids are called."""
+    """Name of the ids."""
     table: Table | None = None
     """The rows as they were given, whose columns people can be grouped and chosen by."""
     others: Mapping[str, Column] = field(default_factory=dict)
     """Such columns beside the table: the labels, and the groups if they were given by themselves."""
     grouping: str | None = None
     person: NDArray[np.intp] | None = None
-    """Whose each row of the table is, by place among the ids, if some people have several rows."""
+    """Person of each row of the table, by place among the ids, if some people have several rows."""
 
     def __post_init__(self) -> None:
         if not self.library:

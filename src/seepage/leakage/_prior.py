@@ -1,4 +1,4 @@
-"""What is known before a release."""
+"""Knowledge of an attribute before a release."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from seepage.meaning import EmpiricalPrior, GaussianPrior
 
 @dataclass(frozen=True, eq=False)
 class PriorKnowledge:
-    """What is known of an attribute before the release.
+    """Knowledge of an attribute before the release.
 
     Of several numbers (the label of a model with several targets) each is guessed by somebody who knows the others, and
     what is told is about the one that can be guessed best: eta is at least the information about each.

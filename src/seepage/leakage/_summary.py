@@ -113,7 +113,7 @@ class ExposedPerson:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a measurement found, for a person to read.
+    """Summary of a measurement, for a person to read.
 
     Attributes
     ----------
@@ -187,29 +187,29 @@ class Summary:
 
     @property
     def attributes(self) -> int:
-        """How many private attributes there are."""
+        """Number of private attributes."""
         return len(self.floors) + len(self.rates) + len(self.categories) + len(self.unanswered)
 
     @property
     def heading(self) -> str:
-        """What was measured, in a line."""
+        """The measured release, in a line."""
         noise = "" if self.noise_scale is None else f", noise scale {self.noise_scale:g}"
         return f"{self.people:,} people, {counted(self.attributes, 'private attribute')} ({self.assurance}{noise})"
 
     @property
     def legend(self) -> str:
-        """What a baseline guess is, and when a release says nothing; empty where there is none to compare with."""
+        """Explanation of the baseline, and of releases that say nothing; empty if there is no baseline."""
         return "" if all(isnan(spread.baseline) for spread in self.floors) else _LEGEND
 
     @property
     def times_median(self) -> float:
-        """How many times the median eta the largest is."""
+        """Ratio of the largest eta to the median."""
         eta = self.examples[0]
         return eta.worst / eta.median if eta.median > 0 else inf
 
     @property
     def first(self) -> str:
-        """Who is most exposed, by how much, and through what, in a sentence."""
+        """The most exposed person, by how much and through which attribute, in a sentence."""
         eta = self.examples[0]
         if isnan(eta.worst):
             return "Most exposed: nobody, since nobody has a private value."

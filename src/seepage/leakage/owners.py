@@ -30,7 +30,7 @@ _FEW = 3
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Whose each row is."""
+    """Person of each row."""
 
     person: NDArray[np.intp]
     """The person of each row."""
@@ -87,13 +87,13 @@ class Owners:
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """What is known of people with several rows."""
+    """Information about people with several rows."""
 
     owners: Owners
     blocks: tuple[NDArray[np.intp], ...]
     """The private values that each attribute is."""
     repeats: NDArray[np.intp]
-    """How many more rows of each person say the same value of each attribute again, shape (people, attributes)."""
+    """Number of further rows of each person with the same value of each attribute, shape (people, attributes)."""
     jacobians: Callable[[NDArray[np.intp]], Array]
     """Of some rows, in units of the noise, shape (rows, published, values)."""
     still: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What the questions to a measurement are made of."""
+"""Types of the questions to a measurement."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from seepage.meaning import TwoNormals
 
 Assurance = Literal["exact", "estimated", "heuristic", "approximate"]
-"""Whether numbers are exact, estimated (with a standard error), heuristic, or about attackers who use averages."""
+"""Kind of numbers: exact, estimated (with a standard error), heuristic, or about attackers who use averages."""
 Kind = Literal["examples", "attributes"]
-"""Whether people or their attributes are spoken of."""
+"""Rows of an answer: people, or their attributes."""
 Prior = Literal["data"] | Mapping[str, float] | None
-"""What is known before the release: how the data are spread, Gaussians of the variances of a mapping, or nothing."""
+"""Knowledge before the release: the distribution of the data, Gaussians of the variances of a mapping, or none."""
 Variance = float | tuple[float, ...]
 """Of an attribute: one number, or one for each of several numbers that it is."""
 By = object
@@ -21,4 +21,4 @@ By = object
 Who = object
 """Some people: None for everyone, a mapping from columns to values, or True and False for each person."""
 Move = Callable[[NDArray[np.intp]], tuple[float, TwoNormals | None]]
-"""How far a release moves, in units of its noise, if a value changes in some rows; and both if noises differ."""
+"""Distance of releases, in units of the noise, if a value changes in some rows; of both noises if they differ."""

@@ -1,4 +1,4 @@
-"""What a number means: from information to errors, rates and guarantees, in formulas and in words."""
+"""Meaning of the numbers: from information to errors, rates and guarantees, in formulas and in words."""
 
 from seepage.meaning._differential import Guarantee as Guarantee
 from seepage.meaning._differential import check_delta as check_delta

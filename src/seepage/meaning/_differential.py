@@ -1,4 +1,4 @@
-"""What differential privacy says of the same release."""
+"""Differential privacy of the same release."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a stated (epsilon, delta) guarantees to each person, without data and whatever the mechanism."""
+"""Guarantees of a stated (epsilon, delta) for each person, without data and for every mechanism."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What every quantity means, in words."""
+"""Glossary of all quantities."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an attacker knows before the release, and the smallest error that is left to one who then sees it.
+"""An attacker's knowledge before the release, and the smallest error after it.
 
 The release tells a value v like the observation  y = v + z / eta  with standard Gaussian z. The best guess is the mean
 of the posterior, and its mean squared error, the Bayes error, is the mean over y of the posterior's variance (eq. 5.4).

@@ -1,4 +1,4 @@
-"""What a release must achieve about one attribute, or about all."""
+"""Target of a policy about one attribute, or about all."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

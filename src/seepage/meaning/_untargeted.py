@@ -1,4 +1,4 @@
-"""What a policy says nothing about."""
+"""Attributes without a target in a policy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Untargeted:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is neither limited nor declared public: a policy that is met is no all-clear then."""
+        """True if an attribute is neither limited nor declared public: a policy that is met is no all-clear then."""
         return bool(self.attributes) and not self.public
 
     def sentence(self, called: Callable[[str], str] = str) -> str:

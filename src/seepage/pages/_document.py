@@ -62,13 +62,13 @@ class Section:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing below the heading."""
+        """True if nothing is below the heading."""
         return not (self.sentences or self.tables or self.terms)
 
 
 @dataclass(frozen=True)
 class Document:
-    """What is stated about a release, a request, a file or a measurement.
+    """Statements about a release, a request, a file or a measurement.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Document:
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may read it."""
+        """True if everybody may read it."""
         return self.edition == "publishable"
 
     def json(self) -> str:

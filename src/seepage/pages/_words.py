@@ -60,7 +60,7 @@ def sentence(text: str) -> str:
 
 
 WIDTH = 79
-"""How wide text is: it fits on a terminal of 80 columns."""
+"""Width of text: it fits on a terminal of 80 columns."""
 
 
 def wrapped(sentence: str, mark: str = "", width: int = WIDTH) -> list[str]:
