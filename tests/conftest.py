@@ -57,6 +57,11 @@ def _lacking() -> Iterator[tuple[Callable[[pytest.Item], bool], str]]:
         yield lambda item: bool(item.get_closest_marker("browser")), "they render pages, and there is no `chromium`."
     if not shutil.which("ssh-keygen"):
         yield lambda item: bool(item.get_closest_marker("ssh")), "they sign files, and there is no `ssh-keygen`."
+    if not (shutil.which("initdb") or next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), None)):
+        yield (
+            lambda item: bool(item.get_closest_marker("postgresql")),
+            "they start a PostgreSQL server, and there is no `initdb`.",
+        )
     if find_spec("acro") is None:
         yield (
             lambda item: "acro" in getattr(item, "fixturenames", ()),

@@ -120,8 +120,8 @@ def _balances() -> BalanceDisplay:
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     few, patients = X[["age", "sex", "bmi"]], [f"patient {i}" for i in range(len(X))]
     with tempfile.TemporaryDirectory() as folder:
-        units = {"age": "years"}
-        ledger = seepage.ledger.Ledger.create(f"{folder}/ledger", key=bytes(32), error_floor={"age": 10.0}, units=units)
+        units, floors = {"age": "years"}, {"age": 10.0}
+        ledger = seepage.ledger.Ledger.create(f"{folder}/ledger.db", key=bytes(32), error_floor=floors, units=units)
         for model, rows, labels, noise in (
             (Ridge(), X, y, 1.0),
             (LinearRegression(), few, X["bp"], 0.5),

@@ -51,12 +51,12 @@ class PolicyError(SeepageError, ValueError):
 
 
 class LedgerError(SeepageError, RuntimeError):
-    """A ledger is not what was written to it, so that nothing can be decided by it.
+    """A ledger is not as it was written, so that nothing can be decided by it.
 
     Attributes
     ----------
     place : str
-        The file, or the entry in it.
+        The entry, or the part of a table.
     reason : str
         What is wrong with it.
     way_out : str
@@ -64,7 +64,7 @@ class LedgerError(SeepageError, RuntimeError):
     """
 
     def __init__(
-        self, place: str, reason: str, way_out: str = "Put it back as it was, from a backup that has every entry."
+        self, place: str, reason: str, way_out: str = "Restore it from a backup that has all entries."
     ) -> None:
         # All are arguments of the exception, so that it can travel from one process to another.
         super().__init__(place, reason, way_out)
@@ -72,33 +72,8 @@ class LedgerError(SeepageError, RuntimeError):
 
     def __str__(self) -> str:
         return (
-            f"The ledger is not what was written: {self.place} {self.reason}. Until it is, nothing is posted. "
+            f"The ledger is not as it was written: {self.place} {self.reason}.\nUntil it is, nothing is posted. "
             f"{self.way_out} An audit of the ledger lists all that does not fit."
-        )
-
-
-class UnwrittenError(SeepageError, OSError):
-    """A ledger's store takes no file: no space is left, or it may not be written to. Nothing was posted.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    reason : str
-        Why.
-    way_out : str
-        What to do.
-    """
-
-    def __init__(self, path: str, reason: str, way_out: str) -> None:
-        # All are arguments of the exception, so that it can travel from one process to another.
-        super().__init__(path, reason, way_out)
-        self.path, self.reason, self.way_out = path, reason, way_out
-
-    def __str__(self) -> str:
-        return (
-            f"{self.path} cannot be written: {self.reason}. Nothing was posted, and nothing is left half written. "
-            f"{self.way_out}, and start again."
         )
 
 
@@ -130,25 +105,23 @@ class EngineError(SeepageError, RuntimeError):
 
 
 class StorageError(SeepageError, RuntimeError):
-    """A store of files failed, or kept silent.
+    """The database of a ledger cannot be reached or written to.
 
     Attributes
     ----------
-    path : str
-        What it was asked for.
-    seconds : float
-        How long the request took.
+    place : str
+        Its file or address.
     reason : str
-        The answer.
+        The answer of the database.
     """
 
-    def __init__(self, path: str, seconds: float, reason: str) -> None:
-        # All are arguments of the exception, so that it can travel from one process to another.
-        super().__init__(path, seconds, reason)
-        self.path, self.seconds, self.reason = path, seconds, reason
+    def __init__(self, place: str, reason: str) -> None:
+        # Both are arguments of the exception, so that it can travel from one process to another.
+        super().__init__(place, reason)
+        self.place, self.reason = place, reason
 
     def __str__(self) -> str:
         return (
-            f"The store of {self.path} failed after {self.seconds:.0f} s ({self.reason}). Nothing is known to be wrong "
-            "with the file: check that the store is reachable, then start again."
+            f"The ledger at {self.place} cannot be used: {self.reason}.\nNothing is half written. Make the database "
+            "ready, and start again; ledger.releases (seepage ledger show) lists what is paid for."
         )

@@ -128,7 +128,7 @@ CASES = {
     "a missing value": (measured(rows="holes.csv"), ["NaN", "row 17", "'bmi'", "Drop or fill"]),
     "a missing label": (measured(rows="unlabeled.csv"), ["y has a missing value", "row 3"]),
     "text for numbers": (measured(rows="text.csv"), ["in row", "is no number", "leave the row out"]),
-    "no ledger": ("ledger show nobooks --key people.csv", ["no ledger at 'nobooks'", "seepage ledger create nobooks"]),
+    "no ledger": ("ledger show nobooks --key people.csv", ["no ledger at nobooks", "seepage ledger create nobooks"]),
     "other data": (measured(rows="others.csv"), ["not the minimizer", "other rows"]),
     "no noise": ("measure model.skops people.csv -t progression -n 0", ["infinite information"]),
     "groups of people without noise": (

@@ -1,18 +1,22 @@
 """What all releases together gave away about each person, and the one that must not follow."""
 
 import json
+import os
 import secrets
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
-from ledger.revealed import opened, revealed
+from ledger.traces import traces_of
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sqlalchemy.exc import OperationalError
 
 import seepage
 from seepage.ledger import Ledger
+from seepage.ledger._database import Database
 
 KEY = secrets.token_bytes(32)
 PEOPLE = [f"patient {i}" for i in range(60)]
@@ -32,9 +36,8 @@ def _leak(alpha=1.0, scale=1.0, ids=PEOPLE, seed=0):
 
 def _ledger(tmp_path, **promise):
     return Ledger.create(
-        tmp_path / "ledger",
+        tmp_path / "ledger.db",
         key=KEY,
-        buckets=4,
         units=YEARS,
         **(promise or {"error_floor": {"age": 5.0}}),
     )
@@ -45,7 +48,7 @@ def test_five_releases_add_up_to_what_compose_says(tmp_path):
     for number, leak in enumerate(leaks):
         ledger.post(leak, title=f"release {number}", units=YEARS)
     together = seepage.compose(leaks)
-    found = Ledger(tmp_path / "ledger", key=KEY).balance(PEOPLE)
+    found = Ledger(tmp_path / "ledger.db", key=KEY).balance(PEOPLE)
     for name in ("age", "dose"):
         np.testing.assert_allclose(found[name], together.error_floor()[name], rtol=1e-12)
     # A ledger holds squares, no matrices: of the largest eigenvalue it knows a bound.
@@ -75,13 +78,13 @@ def test_the_release_that_would_break_the_promise_is_refused_and_leaves_no_trace
     ledger = _ledger(tmp_path, **limit)
     for _ in range(3):
         ledger.post(leak, title="fits", units=YEARS)
-    preview, before = ledger.preview(leak, units=YEARS), set((tmp_path / "ledger").rglob("*"))
+    preview, before = ledger.preview(leak, units=YEARS), (tmp_path / "ledger.db").read_bytes()
     assert not preview.fits
     assert list(preview.short) == [promise]
     with pytest.raises(seepage.errors.PolicyError, match="break a promise") as refused:
         ledger.post(leak, title="too much", units=YEARS)
     assert len(ledger.releases) == 3
-    assert {path for path in (tmp_path / "ledger").rglob("*") if path.is_file()} <= before
+    assert (tmp_path / "ledger.db").read_bytes() == before
     # Half a release is left: noise of sqrt(2), which is 2 on the grid, makes it fit.
     assert refused.value.factor == preview.factor == 2.0
     ledger.post(_leak(scale=2.0), title="fits", units=YEARS)
@@ -181,9 +184,8 @@ def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, monkeypatch
     assert [entry.kind for entry in ledger.entries] == ["created", "debit"]
     publication = seepage.publish(model, X, y, **terms)
     assert [entry.kind for entry in ledger.entries] == ["created", "debit", "release"]
-    stored = tmp_path / "ledger" / ledger.entries[-1].body["certificate"][0]
-    kept = opened(ledger.entries[-1].body["certificate"][0], stored.read_bytes(), KEY)
-    assert json.loads(kept) == json.loads(publication.certificate.text())
+    assert ledger.entries[-1].body["certificate"] == publication.certificate.text()
+    assert ledger.certificate_of(ledger.releases[0]) == json.loads(publication.certificate.text())
     seepage.publish(model, X, y, **terms)
     assert [entry.kind for entry in ledger.entries][3:] == ["debit", "release"]
     seepage.publish(model, X, y, **{**terms, "noise_scale": 2.0})
@@ -194,12 +196,12 @@ def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, monkeypatch
 def test_a_debit_that_was_left_open_pays_for_the_same_people_and_for_no_more(tmp_path):
     ledger = _ledger(tmp_path)
     first = ledger.post(_leak(), title="one", units=YEARS, request="r")
-    others = [f"somebody else {i}" for i in range(60)]
-    assert ledger.post(_leak(ids=others), title="one", units=YEARS, request="r").number == 2
+    others, terms = [f"somebody else {i}" for i in range(60)], {"title": "one", "units": YEARS, "request": "r"}
+    assert ledger.post(_leak(ids=others), **terms, new_people=True).number == 2
     more = seepage.compose([_leak(), _leak()])
-    assert ledger.post(more, title="one", units=YEARS, request="r").number == 3
-    assert ledger.post(_leak(), title="one", units=YEARS, request="r") == first
-    assert ledger.post(_leak(ids=others), title="one", units=YEARS, request="r").number == 2
+    assert ledger.post(more, **terms).number == 3
+    assert ledger.post(_leak(), **terms) == first
+    assert ledger.post(_leak(ids=others), **terms).number == 2
     np.testing.assert_allclose(ledger.balance(PEOPLE)["age"], _leak().error_floor()["age"] / np.sqrt(3), rtol=1e-12)
     assert ledger.audit() == ()
 
@@ -217,32 +219,79 @@ def test_one_debit_pays_for_one_release(tmp_path):
     debit = ledger.post(_leak(), title="one", units=YEARS, request="r")
     assert ledger.post(_leak(), title="one", units=YEARS, request="r") == debit
     ledger.released(debit, "{}")
-    with pytest.raises(seepage.errors.PolicyError, match="has left already"):
+    with pytest.raises(seepage.errors.InputError, match="was published already"):
         ledger.released(debit, "{}")
     assert ledger.post(_leak(), title="one", units=YEARS, request="r") != debit
 
 
-def _holding(place, name):
-    """Return the files in which a name stands, once they are opened with the key."""
-    files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-    assert not any(name in content for content in files.values())
-    found = revealed(files, KEY)
-    assert found.keys() == files.keys()
-    return [path for path, content in found.items() if name in content]
-
-
-def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path):
+def test_a_debit_is_reversed_if_nothing_was_published(tmp_path):
     ledger = _ledger(tmp_path)
+    first, wrong = (ledger.post(_leak(alpha), title="one", units=YEARS) for alpha in (1.0, 2.0))
+    ledger.post(_leak(3.0), title="one", units=YEARS)
+    ledger.released(first, "{}")
+    entry = ledger.reverse(wrong, reason="the ids were those of another cohort")
+    assert entry.body == {"debit": wrong.number, "reason": "the ids were those of another cohort"}
+    together = seepage.compose([_leak(1.0), _leak(3.0)]).error_floor()["age"]
+    np.testing.assert_allclose(ledger.balance(PEOPLE)["age"], together, rtol=1e-12)
+    assert ledger.history(PEOPLE)["age"].shape == (2, 60)
+    assert ledger.audit() == ()
+    for debit, words in ((wrong, "was reversed"), (first, "was published already")):
+        with pytest.raises(seepage.errors.InputError, match=words):
+            ledger.reverse(debit, reason="again")
+        with pytest.raises(seepage.errors.InputError, match=words):
+            ledger.released(debit, "{}")
+    with pytest.raises(seepage.errors.InputError, match="does not say why"):
+        ledger.reverse(ledger.releases[-1], reason=" ")
+
+
+def test_people_who_are_new_to_a_ledger_are_counted_and_many_of_them_confirmed(tmp_path):
+    ledger = _ledger(tmp_path)
+    preview = ledger.preview(_leak(), units=YEARS)
+    assert (preview.fits, preview.new, preview.sentences()) == (True, 0, ["Every promise would still hold."])
+    ledger.post(_leak(), title="one", units=YEARS)
+    for count in (6, 7):
+        leak = _leak(ids=[*PEOPLE[count:], *(f"stranger {i}" for i in range(count))])
+        preview = ledger.preview(leak, units=YEARS)
+        assert (preview.people, preview.new, preview.fits) == (60, count, count == 6)
+        assert f"{count} of 60 people are new to this ledger." in preview.sentences()
+    with pytest.raises(seepage.errors.InputError, match=r"7 of 60 people are new(.|\n)*new_people=True"):
+        ledger.post(leak, title="two", units=YEARS)
+    assert len(ledger.entries) == 2
+    assert ledger.preview(leak, units=YEARS, new_people=True).fits
+    assert ledger.post(leak, title="two", units=YEARS, new_people=True).body["new"] == 7
+
+
+def test_publish_confirms_new_people_too(tmp_path):
+    ledger, (X, y) = _ledger(tmp_path), _rows()
+    ledger.post(_leak(), title="one", units=YEARS)
+    others = [f"stranger {i}" for i in range(60)]
+    terms = {"noise_scale": 1.0, "accept": None, "ids": others, "ledger": ledger, "units": YEARS}
+    with pytest.raises(seepage.errors.InputError, match="60 of 60 people are new"):
+        seepage.publish(Ridge().fit(X, y), X, y, **terms)
+    assert [entry.kind for entry in ledger.entries] == ["created", "debit"]
+    seepage.publish(Ridge().fit(X, y), X, y, **terms, new_people=True)
+    with pytest.raises(seepage.errors.InputError, match="name ledger="):
+        seepage.publish(Ridge().fit(X, y), X, y, noise_scale=1.0, accept=None, new_people=True)
+
+
+def test_nothing_of_people_who_are_forgotten_is_in_the_file(tmp_path):
+    ledger, place = _ledger(tmp_path), tmp_path / "ledger.db"
     for alpha in (1.0, 2.0):
         ledger.post(_leak(alpha), title="before", units=YEARS)
-    name = bytes(ledger._books.names.of([PEOPLE[5]])[0])
-    kept = ledger.balance(PEOPLE[6:])
-    assert len(_holding(tmp_path / "ledger", name)) == 3
+    rest = ledger.balance(PEOPLE[6:])
+    name = ledger._books.names.of([PEOPLE[5]])
+    traces = traces_of(ledger, PEOPLE[5])
+    assert len(traces) > 8
+    assert all(trace in place.read_bytes() for trace in traces)
     ledger.forget([PEOPLE[5]])
-    assert [path.partition("/")[0] for path in _holding(tmp_path / "ledger", name)] == ["forgotten"]
-    np.testing.assert_array_equal(ledger.balance(PEOPLE[6:])["age"], kept["age"])
+    assert not any(trace in place.read_bytes() for trace in traces)
+    assert {path.name for path in tmp_path.iterdir()} == {"ledger.db"}
+    assert ledger._books.names.tombstones(name)[0].encode() in place.read_bytes()
+    np.testing.assert_array_equal(ledger.balance(PEOPLE[6:])["age"], rest["age"])
     assert ledger.audit() == ()
     assert ledger.eligible(PEOPLE).tolist() == [i != 5 for i in range(60)]
+    assert ledger.forgotten(PEOPLE).tolist() == [i == 5 for i in range(60)]
+    assert ledger.knows(PEOPLE).tolist() == [i != 5 for i in range(60)]
     with pytest.raises(seepage.errors.PolicyError, match="One person must not be in any further release"):
         ledger.post(_leak(), title="after", units=YEARS)
     others = [name for name in PEOPLE if name != PEOPLE[5]]
@@ -252,37 +301,12 @@ def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path):
     assert ledger.audit() == ()
 
 
-def _full(tmp_path):
-    ledger = _ledger(tmp_path)
-    for alpha in (1.0, 2.0):
-        ledger.released(ledger.post(_leak(alpha), title="one", units=YEARS), '{"certificate": 1}')
-    ledger.forget([PEOPLE[0]])
-    ledger.post(_leak(ids=PEOPLE[1:]), title="two", units=YEARS)
-    return ledger
-
-
-def test_any_changed_byte_of_any_file_is_noticed(tmp_path):
-    ledger, random = _full(tmp_path), np.random.default_rng(0)
-    files = sorted(path for path in (tmp_path / "ledger").rglob("*") if path.is_file())
-    assert {path.parent.name for path in files} >= {"entries", "certificates", "forgotten"}
-    assert ledger.audit() == ()
-    for path in files:
-        content = path.read_bytes()
-        for place in random.integers(len(content), size=3).tolist():
-            changed = bytearray(content)
-            changed[place] ^= 1 << int(random.integers(8))
-            path.write_bytes(changed)
-            assert ledger.audit(), (path, place)
-        path.write_bytes(content)
-    assert ledger.audit() == ()
-
-
 def test_another_key_opens_nothing(tmp_path):
     _ledger(tmp_path)
     with pytest.raises(seepage.errors.InputError, match="key is not that"):
-        Ledger(tmp_path / "ledger", key=secrets.token_bytes(32))
+        Ledger(tmp_path / "ledger.db", key=secrets.token_bytes(32))
     with pytest.raises(seepage.errors.InputError, match="at least 16 secret bytes"):
-        Ledger(tmp_path / "ledger", key=b"short")
+        Ledger(tmp_path / "ledger.db", key=b"short")
 
 
 @pytest.mark.parametrize(
@@ -291,20 +315,71 @@ def test_another_key_opens_nothing(tmp_path):
         ({}, "keeps a promise"),
         ({"error_floor": {"age": -1.0}}, "positive number"),
         ({"eta": "much"}, "positive number"),
-        ({"eta": 1.0, "buckets": 3}, "power of two"),
+        ({"eta": 1.0, "place": "mysql://server/database"}, "no place of a ledger"),
+        ({"eta": 1.0, "place": "no folder/ledger.db"}, "No such file"),
     ],
 )
 def test_what_is_no_ledger_is_refused(tmp_path, given, words):
     with pytest.raises(seepage.errors.InputError, match=words):
-        Ledger.create(tmp_path / "ledger", key=KEY, **given)
+        Ledger.create(**{"place": tmp_path / "ledger.db", "key": KEY, **given})
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_place_that_holds_something_else_is_left_alone(tmp_path):
-    (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(seepage.errors.InputError, match="is not empty"):
-        Ledger.create(tmp_path, key=KEY, eta=1.0)
-    with pytest.raises(seepage.errors.InputError, match="There is no ledger"):
-        Ledger(tmp_path, key=KEY)
+def test_a_file_that_is_there_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("a thesis")
+    with pytest.raises(seepage.errors.InputError, match="another file at"):
+        Ledger.create(tmp_path / "thesis.tex", key=KEY, eta=1.0)
+    with pytest.raises(seepage.errors.StorageError, match="not a database"):
+        Ledger(tmp_path / "thesis.tex", key=KEY)
+    assert (tmp_path / "thesis.tex").read_text() == "a thesis"
+    for place in ("ledger.db", "."):
+        with pytest.raises(seepage.errors.InputError, match="There is no ledger"):
+            Ledger(tmp_path / place, key=KEY)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "statvfs"), reason="limits of files are those of Linux")
+def test_a_full_disk_is_named_and_nothing_is_posted(tmp_path):
+    resource = pytest.importorskip("resource")
+    ledger = _ledger(tmp_path)
+    ledger.post(_leak(), title="one", units=YEARS)
+    before, limits = (tmp_path / "ledger.db").read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 4096, limits[1]))
+    try:
+        with pytest.raises(seepage.errors.StorageError, match="Nothing is half written"):
+            ledger.post(_leak(2.0), title="two", units=YEARS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(ledger.releases) == 1
+    assert ledger.audit() == ()
+    ledger.post(_leak(2.0), title="two", units=YEARS)
+
+
+@pytest.mark.parametrize("answer_is_lost", [False, True])
+def test_a_post_whose_transaction_fails_is_made_once(tmp_path, monkeypatch, answer_is_lost):
+    """Fail a commit as a server does that serializes or restarts, before or after the commit."""
+    ledger = _ledger(tmp_path)
+    begun, failures = Database._begun, []
+
+    class SerializationError(Exception):
+        sqlstate = "40001"
+
+    @contextmanager
+    def failing(database, write):
+        with begun(database, write) as connection:
+            yield connection
+            if write and not failures and not answer_is_lost:
+                failures.append(1)
+                raise OperationalError("COMMIT", {}, SerializationError())
+        if write and not failures:
+            failures.append(1)
+            raise OperationalError("COMMIT", {}, SerializationError())
+
+    monkeypatch.setattr(Database, "_begun", failing)
+    assert ledger.post(_leak(), title="one", units=YEARS).number == 1
+    assert failures
+    assert len(ledger.entries) == 2
+    assert ledger.audit() == ()
 
 
 def test_history_is_what_compose_says_after_each_release(tmp_path):

@@ -23,7 +23,7 @@ def _round(seed: int) -> seepage.Leakage:
 
 @pytest.fixture
 def ledger(tmp_path):
-    return seepage.ledger.Ledger.create(tmp_path / "ledger", key=bytes(32), eta=50.0)
+    return seepage.ledger.Ledger.create(tmp_path / "ledger.db", key=bytes(32), eta=50.0)
 
 
 def test_traces_of_rounds_add(ledger) -> None:

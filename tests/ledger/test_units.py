@@ -50,7 +50,7 @@ def _moved(person, to):
 @pytest.fixture
 def ledger(tmp_path):
     place = tmp_path / "ledger"
-    return Ledger.create(place, key=KEY, error_floor={"weight": 1e-6}, units={"weight": "kg"}, buckets=2)
+    return Ledger.create(place, key=KEY, error_floor={"weight": 1e-6}, units={"weight": "kg"})
 
 
 def test_a_release_in_pounds_costs_what_it_tells_about_kilograms(ledger):
@@ -90,10 +90,10 @@ def test_publish_names_the_unit_too_and_draws_nothing_without(ledger):
 def test_a_promise_about_eta_is_kept_in_the_units_of_the_ledger(tmp_path):
     pounds, noise = _leak(_in_pounds), 0.05
     true = [np.linalg.norm(_moved(person, _in_pounds) / noise, 2) for person in range(40)]
-    ledger = Ledger.create(tmp_path / "ledger", key=KEY, eta=max(true) * 0.9, units={"weight": "kg"}, buckets=2)
+    ledger = Ledger.create(tmp_path / "ledger", key=KEY, eta=max(true) * 0.9, units={"weight": "kg"})
     with pytest.raises(seepage.errors.PolicyError, match="promise about eta"):
         ledger.post(pounds, title="lb", units={"weight": POUNDS})
-    wider = Ledger.create(tmp_path / "wider", key=KEY, eta=100.0, units={"weight": "kg"}, buckets=2)
+    wider = Ledger.create(tmp_path / "wider", key=KEY, eta=100.0, units={"weight": "kg"})
     wider.post(pounds, title="lb", units={"weight": POUNDS})
     bound = wider.balance(PEOPLE)["eta"]
     assert (bound >= np.array(true) * (1 - 1e-6)).all()
@@ -102,7 +102,7 @@ def test_a_promise_about_eta_is_kept_in_the_units_of_the_ledger(tmp_path):
 
 def test_a_unit_may_be_named_for_what_nothing_is_promised_about_and_is_then_asked_for(tmp_path):
     units = {"weight": "kg", "dose": "mg"}
-    ledger = Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units=units, buckets=2)
+    ledger = Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units=units)
     assert ledger.units == units
     with pytest.raises(seepage.errors.InputError, match="counts 'dose' in 'mg'"):
         ledger.post(_leak(), title="one", units={"weight": "kg"})
@@ -139,9 +139,7 @@ def test_a_factor_the_wrong_way_round_is_refused(tmp_path):
     X, y = _rows()
     grams, model = X.assign(weight=1000 * X["weight"]), LinearRegression()
     leak = seepage.measure(model.fit(grams, y), grams, y, noise_scale=0.05, ids=PEOPLE)
-    ledger = Ledger.create(
-        tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units={"weight": "kg"}, buckets=2
-    )
+    ledger = Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units={"weight": "kg"})
     ledger.post(_leak(), title="kg", units={"weight": "kg"})
     for factor in (1 / 1000, 1.0, 300.0):
         for ask in (ledger.preview, lambda leak, **rest: ledger.post(leak, title="grams", **rest)):

@@ -156,7 +156,7 @@ def test_ids_may_be_uuids_or_bytes(tmp_path, kind):
             expected.joint_information_loss(ids=known[:3]), rel=1e-9
         )
     promised = {"error_floor": {"a": 0.01}, "units": {"a": "years"}}
-    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=b"k" * 32, buckets=2, **promised)
+    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=b"k" * 32, **promised)
     ledger.post(leak, title="first", units={"a": "years"})
     # A ledger knows UUIDs by their text, whether they were read from files or were in memory.
     assert ledger.knows(known if kind == "uuid" else [each.bytes for each in known]).all()

@@ -23,7 +23,7 @@ from seepage.cli.commands._options import ARGUMENTS
 from seepage.cli.commands._publish import publish
 from seepage.cli.commands._show import show
 from seepage.cli.terminal import note, refuse
-from seepage.errors import LedgerError, PolicyError, SeepageError, UnansweredError, UnwrittenError
+from seepage.errors import LedgerError, PolicyError, SeepageError, StorageError, UnansweredError
 
 
 class _Commands(TyperGroup):
@@ -134,7 +134,7 @@ def _refused(reason: Exception) -> int:
     if isinstance(reason, LedgerError):
         refuse(str(reason))
         return Ending.MISMATCH
-    if isinstance(reason, UnwrittenError):
+    if isinstance(reason, StorageError):
         refuse(str(reason), title="Not finished")
         return Ending.UNFINISHED
     if isinstance(reason, SeepageError):

@@ -1,4 +1,4 @@
-"""What all releases together gave away about each person, over the years."""
+"""The information about each person that all releases together reveal, over the years."""
 
 from seepage.ledger._audit import Fault as Fault
 from seepage.ledger._entry import Entry as Entry

@@ -1,251 +1,221 @@
-"""What every part of a ledger stands on: entries that are checked as they are read, and files that come with them."""
+"""Entries and sums of a ledger, checked as they are read, in one transaction."""
 
 import hashlib
-import json
-import random
-import secrets
-import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from functools import cached_property
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
+import sqlalchemy as sql
 from numpy.typing import NDArray
+from sqlalchemy.engine import Connection
 
-from seepage._python import Self
 from seepage._records import Json
-from seepage.errors import InputError, LedgerError, SeepageError, UnwrittenError
-from seepage.ledger._buckets import BucketSums, bucket_of
-from seepage.ledger._entry import FIRST, Entry
-from seepage.ledger._log import Log, path_of
-from seepage.ledger._names import BYTES, Names
-from seepage.ledger._state import State, Stored
-from seepage.ledger._store import Store
-
-# How long somebody who came second waits at most, at first and after many times, in seconds.
-_FIRST_WAIT, _LONGEST_WAIT = 0.04, 5.0
-# How far the clocks of this machine and of the store may be apart, in seconds.
-_APART = 600.0
+from seepage.errors import InputError, LedgerError
+from seepage.ledger._database import DEBITS, ENTRIES, SUMS, Database, no_ledger
+from seepage.ledger._entry import Entry, broken, new_mark
+from seepage.ledger._names import Names
+from seepage.ledger._sums import PersonSums, added, bucket_of
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(eq=False)
 class Books:
-    """Entries and files of one ledger, as far as they were read and checked."""
+    """One ledger, with the entries that were read and checked."""
 
-    store: Store
+    database: Database
     names: Names
-    log: Log
-    seen: State = field(default_factory=State, repr=False)
-    wait: float = field(default=_FIRST_WAIT, repr=False)
+    entries: tuple[Entry, ...] = field(default=(), repr=False)
 
-    @classmethod
-    def at(cls, store: Store, names: Names) -> "Books":
-        """Open the ledger that is in a store."""
-        return cls(store, names, Log(store))
+    def create(self, body: Mapping[str, Json]) -> None:
+        """Make the tables with a first entry."""
+        first = Entry.after(None, "created", body, mark=new_mark(), state=state_of({}), names=self.names)
+        self.database.create(first.line())
 
-    def entries(self) -> list[Entry]:
-        """Return all entries. Each is checked once: its seal, and that it follows the one before."""
-        entries = self.log.entries()
-        for place, reason in broken(entries, self.names, self.seen.count):
-            # Read again next time: by then it may have been put right.
-            del self.log.known[max(self.seen.count, 1) :]
-            raise LedgerError(place, reason)
-        self.seen.add(entries)
-        return entries
+    def afresh(self) -> "Books":
+        """Return the same ledger, of which nothing was read yet."""
+        return Books(self.database, self.names)
 
-    def state(self) -> State:
-        """Return which files count now."""
-        self.entries()
-        return self.seen
+    def ask(self, question: Callable[["View"], Answer]) -> Answer:
+        """Return the answer to a question about the newest state."""
+        return self.database.transact(lambda connection: question(self._view(connection, new_mark())))
 
-    @property
-    def first(self) -> Mapping[str, Json]:
-        """What was said when the ledger was made."""
-        if not self.seen.count:
-            # Its seal is looked at before anything is told by it.
-            self.entries()
-        return self.log.known[0].body
+    def write(self, change: Callable[["View"], Entry]) -> Entry:
+        """Make a change in one transaction, and return its entry; once, also if the answer to a commit was lost."""
+        mark = new_mark()
 
-    @property
-    def buckets(self) -> int:
-        """Into how many parts people are cut."""
-        return int(cast(int, self.first["buckets"]))
+        def tried(connection: Connection) -> Entry:
+            self.database.lock(connection)
+            before = len(self.entries)
+            view = self._view(connection, mark)
+            written = [entry for entry in view.entries[before:] if entry.mark == mark]
+            return written[0] if written else change(view)
 
-    @property
-    def most(self) -> dict[str, float]:
-        """The largest sums that keep what is promised."""
-        return cast(dict[str, float], self.first["limits"])
+        entry = self.database.transact(tried, write=True)
+        if entry.number == len(self.entries):
+            self.entries = (*self.entries, entry)
+        return entry
 
-    def asked(self, question: Callable[[State], Answer]) -> Answer:
-        """Return what a question finds in the state as it is now; again, if files were replaced while it was asked."""
-        while True:
-            state = self.state()
-            count = state.count
-            try:
-                return question(state)
-            except FileNotFoundError as missing:
-                fault = LedgerError(str(missing), "is missing")
-            if self.state().count == count:
-                raise fault
+    def _view(self, connection: Connection, mark: str) -> "View":
+        if not self.entries and not self.database.has_tables(connection):
+            raise no_ledger(self.database.place)
+        start = max(len(self.entries) - 1, 0)
+        query = sql.select(ENTRIES.c.entry).where(ENTRIES.c.number >= start).order_by(ENTRIES.c.number)
+        newer = [_entry(text, start + step) for step, text in enumerate(connection.scalars(query))]
+        if self.entries:
+            if not newer or newer[0] != self.entries[-1]:
+                raise LedgerError(f"entry {start}", "is gone or another one: an older copy was put back")
+            newer = newer[1:]
+        if not self.entries and (not newer or not newer[0].is_sealed(self.names)):
+            raise InputError(
+                f"The key is not that of the ledger at {self.database.place}, or its first entry was changed."
+            )
+        entries = (*self.entries, *newer)
+        for place, reason in broken(entries, self.names, len(self.entries)):
+            raise LedgerError(f"entry {place}", reason)
+        self.entries = entries
+        return View(connection, self.names, entries, mark)
 
-    def content(self, stored: Stored) -> bytes:
-        """Return what a file says, whose bytes are those that were written."""
-        content = self.store.read(stored.path)
-        if hashlib.sha256(content).hexdigest() != stored.hash:
-            raise LedgerError(stored.path, "was changed after it was committed")
-        shown = self.names.shown(content, stored.path)
-        if shown is None:
-            raise LedgerError(stored.path, "is hidden by another key, or stands in the place of another")
-        return shown
 
-    def sums(self, stored: Stored | None) -> BucketSums:
-        """Return what is owed in a bucket; nothing if nobody is in it yet."""
-        return BucketSums.nobody() if stored is None else BucketSums.read(self.content(stored))
+class Part(NamedTuple):
+    """The part of a debit that is in one bucket."""
 
-    def found(self, names: NDArray[np.void], files: Mapping[int, Stored]) -> BucketSums:
-        """Return what is owed to some people by some files, in the order of the people."""
-        bucket = bucket_of(names, self.buckets)
-        found: dict[str, NDArray[np.float64]] = {}
-        for number in np.unique(bucket).tolist():
-            at = np.flatnonzero(bucket == number)
-            part = self.sums(files.get(number)).of_people(names[at])
-            for name, column in part.columns.items():
-                found.setdefault(name, np.zeros(len(names)))[at] = column
-        return BucketSums(names, found)
-
-    def gone(self, state: State) -> NDArray[np.void]:
-        """Return the names of those who are forgotten."""
-        return np.concatenate([BucketSums.nobody().names, *(self.sums(each).names for each in state.forgotten)])
-
-    def who(self, names: NDArray[np.void], state: State) -> NDArray[np.void]:
-        """Return as whom people are known: some were found to be one."""
-        aliases = self.aliases(state)
-        if not len(aliases) or not len(names):
-            return names
-        at = np.minimum(np.searchsorted(aliases[:, 0], names), len(aliases) - 1)
-        return np.where(aliases[at, 0] == names, aliases[at, 1], names)
-
-    def aliases(self, state: State) -> NDArray[np.void]:
-        """Return the names that stand for others, in order, each beside the one that it stands for."""
-        content = b"" if state.aliases is None else self.content(state.aliases)
-        return np.frombuffer(content, dtype=f"V{BYTES}").reshape(-1, 2)
-
-    def draft(self, state: State, names: Names | None = None) -> "Draft":
-        """Return an entry to come on top of some state; by a new key if other names are given."""
-        last, mark = self.log.known[state.count - 1], f"{state.generation}-{secrets.token_hex(8)}"
-        return Draft(self, state, last, mark, names or self.names)
+    number: int
+    bucket: int
+    sums: PersonSums
 
 
 @dataclass(eq=False)
-class Draft:
-    """An entry to come, and the files that it will name: they are gone if it comes to nothing."""
+class View:
+    """The state of a ledger in one transaction."""
 
-    books: Books
-    state: State
-    last: Entry
-    mark: str
-    """What the names of its files begin with, which nobody else has."""
+    connection: Connection
     names: Names
-    written: list[str] = field(default_factory=list)
-    counts: bool = False
+    entries: tuple[Entry, ...]
+    mark: str
+    """Of the entry that this transaction writes."""
 
-    def __enter__(self) -> Self:
-        return self
+    @cached_property
+    def hashes(self) -> dict[int, str]:
+        """The hash of the sums in each bucket, which the newest entry confirms."""
+        rows = self.connection.execute(sql.select(SUMS.c.bucket, SUMS.c.hash)).all()
+        hashes = {row.bucket: row.hash for row in rows}
+        if not all(type(bucket) is int for bucket in hashes) or state_of(hashes) != self.entries[-1].state:
+            raise LedgerError("the table of sums", "is not the one that the newest entry was written with")
+        return hashes
 
-    def __exit__(self, *_: object) -> None:
-        if not self.counts:
-            # What went wrong before is what should be told.
-            with suppress(SeepageError):
-                self.books.store.delete(self.written)
+    @property
+    def reversed(self) -> set[int]:
+        """The numbers of debits that were reversed."""
+        return {cast(int, entry.body["debit"]) for entry in self.entries if entry.kind == "reversed"}
 
-    def keep(self, path: str, content: bytes) -> Stored:
-        """Write a file that counts once the entry is committed, and that only whoever has the key can read."""
-        hidden = self.names.hidden(content, path)
-        self.written.append(path)
-        if not self.books.store.create(path, hidden):
-            raise LedgerError(path, "was there before it was written")
-        if len(self.written) == 1:
-            _check_clocks(self.books.store, path)
-        return Stored(path, hashlib.sha256(hidden).hexdigest())
+    @property
+    def debits(self) -> list[Entry]:
+        """The debits that count."""
+        gone = self.reversed
+        return [entry for entry in self.entries if entry.kind == "debit" and entry.number not in gone]
 
-    def keep_sums(self, folder: str, parts: Iterable[tuple[int, BucketSums]]) -> dict[int, Stored]:
-        """Write what is owed in some buckets."""
-        return {bucket: self.keep(f"{folder}/{bucket}.bin", sums.content()) for bucket, sums in parts}
+    @property
+    def open(self) -> list[Entry]:
+        """The debits of which nothing was published yet."""
+        closed = {entry.body["debit"] for entry in self.entries if entry.kind == "release"}
+        return [entry for entry in self.debits if entry.number not in closed]
 
-    def commit(self, kind: str, body: Mapping[str, Json], replaced: Iterable[Stored] = ()) -> Entry | None:
-        """Commit the entry, whose files replace others, which go; None if another came first."""
-        books, entry = self.books, Entry.after(self.last, kind, body, self.names)
-        # From here on its files may count, whatever goes wrong on the way.
-        self.counts = True
-        try:
-            self.counts = books.log.append(entry)
-        except UnwrittenError:
-            self.counts = books.log.has(entry)
-            raise
-        if not self.counts:
-            # All who lost would read, write and lose together again: they come back one by one.
-            time.sleep(random.uniform(0.0, books.wait))
-            books.wait = min(2 * books.wait, _LONGEST_WAIT)
-            return None
-        books.wait = _FIRST_WAIT
-        # What is committed stays so; an audit lists what is left over.
-        with suppress(SeepageError):
-            books.store.delete([each.path for each in replaced])
+    def forgotten(self, names: NDArray[np.void]) -> NDArray[np.bool_]:
+        """Return which people were forgotten."""
+        gone = {
+            one for entry in self.entries if entry.kind == "forgotten" for one in cast(list[str], entry.body["people"])
+        }
+        if not gone:
+            return np.zeros(len(names), dtype=bool)
+        return np.array([one in gone for one in self.names.tombstones(names)], dtype=bool)
+
+    def sums(self, bucket: int) -> PersonSums:
+        """Return the sums of a bucket; nobody's if nobody is in it."""
+        if bucket not in self.hashes:
+            return PersonSums.nobody()
+        content = self.connection.scalar(sql.select(SUMS.c.content).where(SUMS.c.bucket == bucket))
+        if not isinstance(content, bytes) or hashlib.sha256(content).hexdigest() != self.hashes[bucket]:
+            raise LedgerError(f"bucket {bucket} of the sums", "was changed after it was committed")
+        return PersonSums.read(content)
+
+    def sums_of(self, names: NDArray[np.void]) -> PersonSums:
+        """Return the sums of some people, in their order."""
+        bucket = bucket_of(names)
+        columns: dict[str, NDArray[np.float64]] = {}
+        for number in np.unique(bucket).tolist():
+            at = np.flatnonzero(bucket == number)
+            for name, column in self.sums(number).of_people(names[at]).columns.items():
+                columns.setdefault(name, np.zeros(len(names)))[at] = column
+        return PersonSums(names, columns)
+
+    def parts(self, *, number: int | None = None, buckets: Sequence[int] | None = None) -> Iterator[Part]:
+        """Yield parts of debits, one at a time: of one debit, or of some buckets."""
+        query = sql.select(DEBITS).order_by(DEBITS.c.entry, DEBITS.c.bucket)
+        query = query if number is None else query.where(DEBITS.c.entry == number)
+        query = query if buckets is None else query.where(DEBITS.c.bucket.in_(buckets))
+        for row in self.connection.execute(query, execution_options={"yield_per": 1}):
+            content = row.content
+            if not isinstance(content, bytes) or self._seal(row.entry, row.bucket, content) != row.seal:
+                raise LedgerError(f"debit {row.entry}, bucket {row.bucket}", "was changed after it was committed")
+            yield Part(row.entry, row.bucket, PersonSums.read(content))
+
+    def places(self) -> list[tuple[int, int]]:
+        """Return number and bucket of all parts of debits."""
+        return [(row.entry, row.bucket) for row in self.connection.execute(sql.select(DEBITS.c.entry, DEBITS.c.bucket))]
+
+    def debit(self, number: int) -> PersonSums:
+        """Return a debit."""
+        return added([part.sums for part in self.parts(number=number)])
+
+    def total(self, bucket: int) -> PersonSums:
+        """Add up the debits of a bucket."""
+        total = PersonSums.nobody()
+        for part in self.parts(buckets=[bucket]):
+            total = added([total, part.sums])
+        return total
+
+    def put_sums(self, bucket: int, sums: PersonSums) -> None:
+        """Replace the sums of a bucket; the next entry confirms them."""
+        content = sums.content()
+        self.hashes[bucket] = hashlib.sha256(content).hexdigest()
+        self.connection.execute(SUMS.delete().where(SUMS.c.bucket == bucket))
+        self.connection.execute(SUMS.insert().values(bucket=bucket, hash=self.hashes[bucket], content=content))
+
+    def put_debit(self, number: int, bucket: int, sums: PersonSums) -> None:
+        """Write one part of a debit, in place of the one before if there is one."""
+        content = sums.content()
+        self.connection.execute(DEBITS.delete().where(DEBITS.c.entry == number, DEBITS.c.bucket == bucket))
+        row = {"entry": number, "bucket": bucket, "seal": self._seal(number, bucket, content), "content": content}
+        self.connection.execute(DEBITS.insert().values(row))
+
+    def delete_debit(self, number: int) -> None:
+        """Delete a debit that is reversed."""
+        self.connection.execute(DEBITS.delete().where(DEBITS.c.entry == number))
+
+    def append(self, kind: str, body: Mapping[str, Json]) -> Entry:
+        """Write the entry of this transaction."""
+        state = state_of(self.hashes)
+        entry = Entry.after(self.entries[-1], kind, body, mark=self.mark, state=state, names=self.names)
+        self.connection.execute(ENTRIES.insert().values(number=entry.number, entry=entry.line()))
         return entry
 
-
-def broken(entries: list[Entry], names: Names, start: int = 0) -> Iterable[tuple[str, str]]:
-    """Yield which entries are not sealed, or do not follow the one before; those before some place are trusted."""
-    previous = entries[start - 1].seal if start else FIRST
-    age = sum(entry.kind == REKEYED for entry in entries[:start])
-    for place, entry in enumerate(entries[start:], start):
-        age += entry.kind == REKEYED
-        if entry.number != place:
-            yield path_of(place), f"was changed: entry {entry.number} stands in its place"
-            return
-        if age == len(names.keys) and has_followed(entry, names):
-            raise InputError(f"The ledger has another key since entry {place} ({entry.when}). Open it with that one.")
-        if age >= len(names.keys) or not entry.is_sealed(names, age):
-            yield path_of(place), "was changed: its seal is broken"
-        elif entry.previous != previous:
-            yield path_of(place), "does not follow the entry before it"
-        previous = entry.seal
+    def _seal(self, number: int, bucket: int, content: bytes) -> str:
+        return self.names.seal(f"debit {number} {bucket}", content)
 
 
-REKEYED = "rekeyed"
-"""The kind of the entry that changes the key, which is sealed with the new one."""
+def state_of(hashes: Mapping[int, str]) -> str:
+    """Return one hash of the hashes of all buckets."""
+    return hashlib.sha256("".join(f"{bucket} {hashes[bucket]}\n" for bucket in sorted(hashes)).encode()).hexdigest()
 
 
-def has_followed(entry: Entry, names: Names) -> bool:
-    """Return whether whoever changed the key had the one before."""
-    told = names.seal(f"{REKEYED} {entry.number} {entry.previous} {entry.body.get('keys')}")
-    return entry.kind == REKEYED and entry.body.get("by") == told
-
-
-def ring(entries: list[Entry], key: bytes) -> Names | None:
-    """Return the names of people by a key, and by those before it; None if it is not the key of these entries."""
-    changed = [entry for entry in entries if entry.kind == REKEYED]
-    names = Names(key)
-    if not changed:
-        return names if entries[0].is_sealed(names) else None
-    if has_followed(changed[-1], names):
-        raise InputError(f"The ledger has another key since entry {changed[-1].number}. Open it with that one.")
+def _entry(text: object, place: int) -> Entry:
     try:
-        older = names.shown(bytes.fromhex(str(changed[-1].body["keys"])), changed[-1].previous)
-    except (KeyError, ValueError):
-        return None
-    return None if older is None else Names(key, tuple(bytes.fromhex(each) for each in json.loads(older)))
-
-
-def _check_clocks(store: Store, path: str) -> None:
-    """Refuse to date an entry by a clock that is wrong."""
-    apart = time.time() - store.time(path)
-    if abs(apart) > _APART:
-        which = "ahead of" if apart > 0 else "behind"
-        raise InputError(
-            f"The clock of this machine is {abs(apart) / 60:.0f} minutes {which} that of the store ({store.place}): "
-            "entries would have wrong dates. Set it right, and start again. Nothing was posted."
-        )
+        entry = Entry.read(text)
+        if entry.line() == text:
+            return entry
+    except ValueError:
+        pass
+    raise LedgerError(f"entry {place}", "was changed: it is not as the ledger writes it")

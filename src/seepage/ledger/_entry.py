@@ -1,20 +1,28 @@
-"""What happened, in order: each entry names the seal of the one before, so that none can be changed or left out."""
+"""Entries of a ledger: each names the seal of the entry before, so that none can be changed or left out."""
 
 import hmac
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 
 from seepage._records import Json
 from seepage.errors import InputError
 from seepage.ledger._names import Names
 
-FIRST = "0" * 64
-"""What stands for the entry before the first."""
-
-_KINDS = {"number": int, "kind": str, "when": str, "body": dict, "previous": str, "seal": str}
+_FIRST = "0" * 64
+_KINDS = {
+    "number": int,
+    "kind": str,
+    "when": str,
+    "body": dict,
+    "mark": str,
+    "state": str,
+    "previous": str,
+    "seal": str,
+}
 
 
 @dataclass(frozen=True)
@@ -25,13 +33,17 @@ class Entry:
     ----------
     number : int
         Its place, from 0 on.
-    kind : {"created", "debit", "release", "forgotten", "swept", "merged", "rekeyed"}
-        A debit is committed before any noise is drawn; a release says that it has left, with which certificate. People
-        are forgotten, or found to be one; files that nobody counts are swept; and the key is changed.
+    kind : {"created", "debit", "release", "reversed", "forgotten"}
+        A debit is committed before any noise is drawn; a release says that it was published, with its certificate. A
+        debit whose noise was never drawn can be reversed, and people can be forgotten.
     when : str
         In UTC.
     body : mapping
         What it says.
+    mark : str
+        Drawn anew for each entry.
+    state : str
+        The hash of all sums after it.
     previous : str
         The seal of the entry before.
     seal : str
@@ -42,58 +54,87 @@ class Entry:
     kind: str
     when: str
     body: Mapping[str, Json]
+    mark: str
+    state: str
     previous: str
     seal: str
 
     @classmethod
-    def after(cls, last: "Entry | None", kind: str, body: Mapping[str, Json], names: Names) -> "Entry":
+    def after(
+        cls, last: "Entry | None", kind: str, body: Mapping[str, Json], *, mark: str, state: str, names: Names
+    ) -> "Entry":
         """Return the entry that follows another."""
-        number, previous = (0, FIRST) if last is None else (last.number + 1, last.seal)
+        number, previous = (0, _FIRST) if last is None else (last.number + 1, last.seal)
         when = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        draft = cls(number, kind, when, dict(body), previous, "")
-        return cls(number, kind, when, draft.body, previous, names.seal(draft._text()))
+        draft = cls(number, kind, when, dict(body), mark, state, previous, "")
+        return replace(draft, seal=names.seal(draft._sealed()))
 
     @classmethod
-    def read(cls, text: str) -> "Entry":
+    def read(cls, text: object) -> "Entry":
         """Return the entry that was written as a line of JSON; ValueError if none was."""
         try:
-            entry = cls(**json.loads(text))
-        except TypeError as error:
+            entry = cls(**json.loads(text))  # type: ignore[arg-type]
+        except (TypeError, RecursionError) as error:
             raise ValueError(str(error)) from error
-        for name, kind in _KINDS.items():
-            if type(found := getattr(entry, name)) is not kind:
-                raise ValueError(f"its {name} is {found!r:.40}")
+        if any(type(getattr(entry, name)) is not kind for name, kind in _KINDS.items()):
+            raise ValueError("a field is of another type")
         return entry
 
     def line(self) -> str:
         """Return it as a line of JSON."""
-        return _canonical({**vars(self), "body": dict(self.body)})
+        return _canonical(asdict(self))
 
-    def is_sealed(self, names: Names, age: int = -1) -> bool:
-        """Return whether nothing of it was changed since it was sealed with one of the keys, by default the newest."""
-        return hmac.compare_digest(names.seal(self._text(), names.keys[age]).encode(), self.seal.encode())
+    def is_sealed(self, names: Names) -> bool:
+        """Return whether nothing of it was changed since it was sealed."""
+        try:
+            return hmac.compare_digest(names.seal(self._sealed()).encode(), self.seal.encode())
+        except ValueError:
+            # Numbers or letters that JSON reads and does not write.
+            return False
 
-    def _text(self) -> str:
-        return _canonical({name: value for name, value in vars(self).items() if name != "seal"})
+    def _sealed(self) -> str:
+        return _canonical({name: value for name, value in asdict(self).items() if name != "seal"})
+
+
+def new_mark() -> str:
+    """Return a mark that no other entry has."""
+    return secrets.token_hex(16)
+
+
+def broken(entries: Sequence[Entry], names: Names, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the places of entries that are not sealed or do not follow the one before; those before `start` are valid.
+
+    Nothing is known of entries after one in the wrong place.
+    """
+    previous = entries[start - 1].seal if start else _FIRST
+    for place, entry in enumerate(entries[start:], start):
+        if entry.number != place:
+            yield place, f"is gone, or entry {entry.number} is in its place"
+            return
+        if not entry.is_sealed(names):
+            yield place, "was changed: its seal is broken"
+        elif entry.previous != previous:
+            yield place, "does not follow the entry before it"
+        previous = entry.seal
 
 
 @dataclass(frozen=True)
 class Head:
-    """Which entry a ledger must hold, written as its number and its seal: 17:3fa9..."""
+    """An entry that a ledger must hold, written as its number and its seal: 17:3fa9..."""
 
     number: int
     seal: str
 
     @classmethod
     def read(cls, text: str) -> "Head":
-        """Read what `seepage ledger head` printed."""
-        found = re.fullmatch(r"\s*([0-9]{1,12})\s*:\s*([0-9a-f]{64})\s*", str(text))
-        if found is None:
+        """Read the text that `seepage ledger head` prints."""
+        match = re.fullmatch(r"\s*([0-9]{1,12})\s*:\s*([0-9a-f]{64})\s*", str(text))
+        if match is None:
             raise InputError(
-                f"{text!r} is no head of a ledger. It is the number of an entry and its seal, such as 17:3fa9..., as "
-                "ledger.head or seepage ledger head gives it."
+                f"{text!r} is no head of a ledger. It is the number of an entry and its seal, such as 17:3fa9...,\n"
+                "as ledger.head or seepage ledger head gives it."
             )
-        return cls(int(found[1]), found[2])
+        return cls(int(match[1]), match[2])
 
     def __str__(self) -> str:
         return f"{self.number}:{self.seal}"
@@ -103,5 +144,5 @@ class Head:
         return self.number < len(entries) and entries[self.number].seal == self.seal
 
 
-def _canonical(entries: Mapping[str, object]) -> str:
-    return json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+def _canonical(fields: Mapping[str, object]) -> str:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)

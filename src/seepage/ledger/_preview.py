@@ -1,133 +1,142 @@
-"""What a release would do to the promises of a ledger."""
+"""The effect of a release on the promises of a ledger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._amounts import up_to_grid
-from seepage.leakage import GatheredInformation, Leakage
-from seepage.ledger._books import Books
-from seepage.ledger._buckets import BucketSums, Spool
-from seepage.ledger._charges import Units, ids_of
-from seepage.ledger._spooled import charged
-from seepage.ledger._state import State
+from seepage._tables import Array
+from seepage.leakage import GatheredInformation
+from seepage.ledger._charges import Charge, ids_of
+from seepage.ledger._sums import PersonSums, added
 
-SLACK = 1e-9
+if TYPE_CHECKING:
+    from seepage.ledger._books import View
+
+_SLACK = 1e-9
 """Rounding of sums: a release that exactly meets a promise must not miss it by the last digit."""
+# The factors of noise that are tried: fixed before the data are seen, so that their digits reveal little.
+_FACTORS = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+# A larger share of people who are new to a ledger needs a word: ids may be written in another way.
+_NEW = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """What a release would do to the promises of a ledger.
+    """The effect of a release on the promises of a ledger.
 
     Attributes
     ----------
     fits : bool
-        Whether every promise would still hold.
+        Whether it can be posted: every promise would still hold, and the people are known or confirmed to be new.
     factor : float
-        By how much the noise must grow for it to fit, rounded up on a fixed grid; infinite if no noise is enough.
+        The factor of the noise with which it would fit: 1, 2 or 5 times a power of ten; infinite beyond 1,000.
     short : mapping from str to int
-        How many people would fall below each promise.
+        The numbers of people who would fall below each promise.
     forgotten : int
-        How many of its people were forgotten, and must not be in any further release.
+        The number of its people who were forgotten, and must not be in any further release.
+    people : int
+        The number of its people.
+    new : int
+        The number of its people who are new to a ledger with releases.
+    unconfirmed : bool
+        Whether so many are new that `new_people=True` has to confirm it.
     """
 
     fits: bool
     factor: float
     short: Mapping[str, int]
     forgotten: int
+    people: int
+    new: int
+    unconfirmed: bool
 
     def sentences(self) -> list[str]:
         """Return it in words."""
-        if self.fits:
-            return ["Every promise would still hold."]
-        lines = [
+        lines = ["Every promise would still hold."] if not (self.short or self.forgotten) else []
+        lines += [
             f"{_people(count)} would be left with less than the promise about {what}."
             for what, count in self.short.items()
         ]
         if self.forgotten:
-            lines.append(
-                f"{_people(self.forgotten)} must not be in any further release: who was forgotten counts as spent."
-            )
+            lines.append(f"{_people(self.forgotten)} must not be in any further release: they were forgotten.")
         if self.short:
-            enough = np.isfinite(self.factor)
+            enough = f"Noise {self.factor:g} times as large would fit."
+            never = (
+                "Noise 1,000 times as large is not enough: the budget of some people is spent. Leave these out "
+                "(ledger.eligible)."
+            )
+            lines.append(enough if np.isfinite(self.factor) else never)
+        if self.new:
+            lines.append(f"{self.new:,} of {_people(self.people)} are new to this ledger.")
+        if self.unconfirmed:
             lines.append(
-                f"Noise {self.factor:g} times as large would fit."
-                if enough
-                else "No noise is enough: somebody's budget is spent. Leave out whoever has none left."
+                "If these are other people than before, say new_people=True (--new-people); if not, write their ids as "
+                "in earlier releases."
             )
         return lines
 
 
-def beyond(books: Books, charge: BucketSums, spent: BucketSums) -> dict[str, NDArray[np.bool_]]:
-    """Return whom a charge takes beyond each promise, where the same people have spent so much before.
-
-    Who owes nothing new is not among them, whatever they have spent.
-    """
-    found = {}
-    for what, most in books.most.items():
-        new = charge.column(what)
-        found[what] = (new > 0) & (spent.column(what) + new > most * (1 + SLACK))
-    return found
-
-
-def previewed(books: Books, leak: Leakage, units: Units, spool: Spool, state: State) -> Preview:
-    """Return what a release would do on top of some state."""
+def weigh(
+    view: "View", charge: Charge, limits: Mapping[str, float], *, new_people: bool, post: bool = False
+) -> Preview:
+    """Compare the sums after a release with the promises; write them as long as they fit, if it is to be posted."""
     short: dict[str, int] = {}
-    ratios: dict[str, float] = {}
-    forgotten, gone = 0, books.gone(state)
-    for bucket, charge in charged(books, spool, state):
-        forgotten += int(np.isin(charge.names, gone).sum())
-        spent = books.sums(state.balances.get(bucket)).of_people(charge.names)
-        for what, over in beyond(books, charge, spent).items():
-            if over.any():
-                left = books.most[what] * (1 + SLACK) - spent.column(what)[over]
-                with np.errstate(divide="ignore"):
-                    ratio = np.where(left > 0, charge.column(what)[over] / left, np.inf)
-                short[what] = short.get(what, 0) + int(over.sum())
-                ratios[what] = max(ratios.get(what, 1.0), float(ratio.max()))
-    needed = [_needed(books, leak, what, ratio, units, state) for what, ratio in ratios.items()]
-    factor = max(needed, default=1.0)
-    named = {what.removeprefix("attribute "): count for what, count in short.items()}
-    return Preview(not short and not forgotten, factor if factor == 1.0 else up_to_grid(factor), named, forgotten)
+    people, known = len(charge.sums), 0
+    forgotten = int(view.forgotten(charge.sums.names).sum())
+    for bucket, part in charge.sums.buckets():
+        before = view.sums(bucket)
+        spent = before.of_people(part.names)
+        known += int(before.has(part.names).sum())
+        for what, limit in limits.items():
+            if over := int(_beyond(part.column(what), spent.column(what), limit).sum()):
+                short[what] = short.get(what, 0) + over
+        if post and not short and not forgotten:
+            view.put_debit(view.entries[-1].number + 1, bucket, part)
+            view.put_sums(bucket, added([before, part]))
+    enough = (factor for factor in _FACTORS if all(_fits(view, charge, what, limits[what], factor) for what in short))
+    new = people - known - forgotten if view.debits else 0
+    unconfirmed = new > _NEW * people and not new_people
+    return Preview(
+        fits=not (short or forgotten or unconfirmed),
+        factor=next(enough, np.inf) if short else 1.0,
+        short={what.removeprefix("attribute "): count for what, count in short.items()},
+        forgotten=forgotten,
+        people=people,
+        new=new,
+        unconfirmed=unconfirmed,
+    )
 
 
-def _needed(books: Books, leak: Leakage, what: str, ratio: float, units: Units, state: State) -> float:
-    """Return by how much the noise must grow until charges, at most so many times what is left, fit into it."""
-    information = leak.information
-    if not np.isfinite(ratio):
-        return np.inf
+def _fits(view: "View", charge: Charge, what: str, limit: float, factor: float) -> bool:
+    """Return whether a promise would hold with noise that is larger by a factor."""
+    information, name = charge.leak.information, what.removeprefix("attribute ")
     if not information.stays:
-        return float(np.sqrt(ratio))
-    if not isinstance(information, GatheredInformation) or information.noise is None:
-        return np.inf
-    names = books.who(books.names.of(ids_of(leak)), state)
-    if len(np.unique(names)) < len(names):
-        # Of two ids of one person it is not known how they fall together.
-        return np.inf
-    name = what.removeprefix("attribute ")
-    spent = books.found(names, state.balances).column(what)
-    left = np.maximum(books.most[what] * (1 + SLACK) - spent, 0.0)
+        cost = charge.sums.column(what) / factor**2
+        spent = view.sums_of(charge.sums.names).column(what)
+    elif isinstance(information, GatheredInformation) and information.noise is not None:
+        eta = np.nan_to_num(information.column_at("examples" if what == "eta" else "attributes", name, factor))
+        cost = eta**2 * (charge.units.largest() if what == "eta" else charge.units.squared(name))
+        spent = view.sums_of(view.names.of(ids_of(charge.leak))).column(what)
+    else:
+        return False
+    return not _beyond(cost, spent, limit).any()
 
-    def fits(factor: float) -> bool:
-        kind: Literal["examples", "attributes"] = "examples" if what == "eta" else "attributes"
-        eta = np.nan_to_num(information.column_at(kind, name, factor))
-        scale = units.most() if what == "eta" else units.squared(name)
-        return bool((eta**2 * scale <= left).all())
 
-    if not fits(np.inf):
-        return np.inf
-    high = 2.0
-    while not fits(high):
-        high *= 2
-    low = high / 2
-    for _ in range(30):
-        middle = np.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return float(high)
+def _beyond(cost: Array, spent: Array, limit: float) -> NDArray[np.bool_]:
+    """Return which people a release takes beyond a limit; none to whom it costs nothing."""
+    return np.asarray((cost > 0) & (spent + cost > limit * (1 + _SLACK)))
+
+
+def covers(paid: PersonSums, cost: PersonSums) -> bool:
+    """Return whether a debit is about the same people, and has paid for each at least the cost of another release."""
+    if len(paid) != len(cost) or not (paid.names == cost.names).all():
+        return False
+    # The cost of the same release that is measured again.
+    slack = 1 + 1e-6
+    return all(bool((column <= paid.column(name) * slack).all()) for name, column in cost.columns.items())
 
 
 def _people(count: int) -> str:

@@ -1,96 +1,67 @@
-"""Questions to a ledger: what people owe by now, and who may be in a further release."""
+"""Questions to a ledger about people."""
 
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.ledger._books import Books
-from seepage.ledger._buckets import BucketSums, bucket_of
-from seepage.ledger._state import State
+from seepage.ledger._sums import bucket_of
+
+if TYPE_CHECKING:
+    from seepage.ledger._books import View
 
 _ATTRIBUTE = "attribute "
 
 Of = TypeVar("Of")
 
 
-def balance(books: Books, ids: Iterable[object]) -> dict[str, Array]:
-    """Return the error floor of each attribute, eta and trace, of each person."""
-    names = books.names.of(ids)
-    found = books.asked(lambda state: books.found(books.who(names, state), state.balances))
+def balance(view: "View", names: NDArray[np.void]) -> dict[str, Array]:
+    """Return the error floor of each attribute, eta and trace, of people."""
+    sums = view.sums_of(names)
     with np.errstate(divide="ignore"):
-        shown: dict[str, Array] = {name: 1 / np.sqrt(sums) for name, sums in _attributes(found.columns).items()}
-    return {**shown, "eta": np.sqrt(found.column("eta")), "trace": found.column("trace")}
+        floors: dict[str, Array] = {name: 1 / np.sqrt(column) for name, column in _attributes(sums.columns).items()}
+    return {**floors, "eta": np.sqrt(sums.column("eta")), "trace": sums.column("trace")}
 
 
-def closest(books: Books) -> dict[str, float]:
-    """Return the smallest error floor of each attribute, and the largest eta, of anybody."""
-
-    def largest(state: State) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for stored in state.balances.values():
-            for name, sums in books.sums(stored).columns.items():
-                found[name] = max(found.get(name, 0.0), float(sums.max(initial=0.0)))
-        return found
-
-    sums = books.asked(largest)
-    floors = {name: 1 / np.sqrt(most) if most > 0 else np.inf for name, most in _attributes(sums).items()}
-    return {**floors, "eta": float(np.sqrt(sums.get("eta", 0.0)))}
+def closest(view: "View") -> dict[str, float]:
+    """Return the smallest error floor of each attribute, and the largest eta, of all people."""
+    largest: dict[str, float] = {}
+    for bucket in view.hashes:
+        for name, column in view.sums(bucket).columns.items():
+            largest[name] = max(largest.get(name, 0.0), float(column.max(initial=0.0)))
+    floors = {name: 1 / np.sqrt(sum_) if sum_ > 0 else np.inf for name, sum_ in _attributes(largest).items()}
+    return {**floors, "eta": float(np.sqrt(largest.get("eta", 0.0)))}
 
 
-def knows(books: Books, ids: Iterable[object]) -> NDArray[np.bool_]:
-    """Return who was in a release and was not forgotten."""
-    names = books.names.of(ids)
-
-    def found(state: State) -> NDArray[np.bool_]:
-        people = books.who(names, state)
-        bucket, known = bucket_of(people, books.buckets), np.zeros(len(names), dtype=bool)
-        for number in np.unique(bucket).tolist():
-            at = bucket == number
-            known[at] = np.isin(people[at], books.sums(state.balances.get(number)).names)
-        return known
-
-    return books.asked(found)
+def known(view: "View", names: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Return which people were in a release and were not forgotten."""
+    bucket, is_known = bucket_of(names), np.zeros(len(names), dtype=bool)
+    for number in np.unique(bucket).tolist():
+        is_known[bucket == number] = view.sums(number).has(names[bucket == number])
+    return is_known
 
 
-def forgotten(books: Books, ids: Iterable[object]) -> NDArray[np.bool_]:
-    """Return who was forgotten."""
-    names = books.names.of(ids)
-    return books.asked(lambda state: np.isin(books.who(names, state), books.gone(state)))
-
-
-def history(books: Books, ids: Iterable[object]) -> dict[str, Array]:
+def history(view: "View", names: NDArray[np.void]) -> dict[str, Array]:
     """Return the error floor of each attribute after each release."""
-    names = books.names.of(ids)
-
-    def found(state: State) -> list[BucketSums]:
-        people = books.who(names, state)
-        return [books.found(people, state.debits[number]) for number in sorted(state.debits)]
-
-    debits = books.asked(found)
-    every = dict.fromkeys(name for each in debits for name in _attributes(each.columns))
+    bucket, place = bucket_of(names), {entry.number: row for row, entry in enumerate(view.debits)}
+    costs: dict[str, Array] = {}
+    for part in view.parts(buckets=np.unique(bucket).tolist()):
+        at = np.flatnonzero(bucket == part.bucket)
+        for name, column in _attributes(part.sums.of_people(names[at]).columns).items():
+            costs.setdefault(name, np.zeros((len(place), len(names))))[place[part.number], at] = column
     with np.errstate(divide="ignore"):
-        return {
-            name: 1 / np.sqrt(np.cumsum([each.column(f"{_ATTRIBUTE}{name}") for each in debits], axis=0))
-            for name in every
-        }
+        return {name: 1 / np.sqrt(np.cumsum(cost, axis=0)) for name, cost in costs.items()}
 
 
-def eligible(books: Books, ids: Iterable[object], most: Mapping[str, float]) -> NDArray[np.bool_]:
-    """Return who is below some largest sums, and was not forgotten."""
-    names = books.names.of(ids)
-
-    def asked(state: State) -> tuple[BucketSums, NDArray[np.bool_]]:
-        people = books.who(names, state)
-        return books.found(people, state.balances), ~np.isin(people, books.gone(state))
-
-    found, left = books.asked(asked)
-    for what, limit in most.items():
-        left &= found.column(what) < limit
+def eligible(view: "View", names: NDArray[np.void], limits: Mapping[str, float]) -> NDArray[np.bool_]:
+    """Return which people are below some sums, and were not forgotten."""
+    sums, left = view.sums_of(names), ~view.forgotten(names)
+    for what, limit in limits.items():
+        left &= sums.column(what) < limit
     return left
 
 
 def _attributes(columns: Mapping[str, Of]) -> dict[str, Of]:
-    return {name.removeprefix(_ATTRIBUTE): each for name, each in columns.items() if name.startswith(_ATTRIBUTE)}
+    return {name.removeprefix(_ATTRIBUTE): one for name, one in columns.items() if name.startswith(_ATTRIBUTE)}

@@ -255,8 +255,8 @@ _TERMS = {
         also=("publish",),
     ),
     "ledger": Term(
-        "A ledger keeps, for each person, the sum of what all releases gave away, and refuses the one after which an "
-        "unbiased guess of somebody's value could be nearer than was promised.",
+        "A ledger keeps, for each person, the sum of the information in all releases, and refuses the one after which "
+        "an unbiased guess of a value could be closer than was promised.",
         'The line "closest age so far: ±31 (promise ±25)" says that no unbiased guess of anybody\'s age from all '
         "releases together has a standard error below 31, and that no release is let through that takes it below 25.",
         "It knows the releases that were posted to it, counts their noise as independent, and takes people's values as "

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._facts import Assumption, public
+from seepage._tables import Array
 from seepage.attackers import SamplingLeakage, several
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import (
@@ -31,7 +32,6 @@ from seepage.leakage import (
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, TwoNormals, check_delta, gaussian_epsilon
 
-Array = NDArray[np.float64]
 # In the largest temporary.
 _MOST_NUMBERS = 2**22
 

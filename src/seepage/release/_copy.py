@@ -7,16 +7,12 @@ comes along.
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelBinarizer
 
-from seepage._tables import Model
+from seepage._tables import Array, Model
 from seepage.linear.columns import chosen
-
-Array = NDArray[np.float64]
-
 
 SEARCHED = ("C", "alpha", "l1_ratio")
 """How much penalty there is, of which kind. A search chooses it by the data, all digits of it."""

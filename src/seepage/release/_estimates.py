@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._noise import GaussianNoise
+from seepage._tables import Array
 from seepage.errors import UnsupportedError
 from seepage.linear.written import text_of
 from seepage.release._certificate import Certificate
 from seepage.release._raw import rounded
 from seepage.release._table import TABLE, content_of, is_table, remarks_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

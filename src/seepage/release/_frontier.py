@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier, SGDRegressor
 from sklearn.metrics import check_scoring
@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from seepage import pages
 from seepage._noise import GaussianNoise
-from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
+from seepage._tables import Array, Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
 from seepage.display import FrontierDisplay
 from seepage.errors import InputError, PolicyError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
@@ -29,7 +29,6 @@ from seepage.release._policy import Policy
 from seepage.release._shaping import Named, shaped_noise
 from seepage.release._suggest import STEPS
 
-Array = NDArray[np.float64]
 Scoring = str | Callable[..., float] | None
 """How models are scored, as scikit-learn takes it."""
 

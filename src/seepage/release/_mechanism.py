@@ -9,13 +9,11 @@ from functools import cache
 from importlib import import_module
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky
 
 from seepage._noise import GaussianNoise
+from seepage._tables import Array
 from seepage.errors import MissingExtraError
-
-Array = NDArray[np.float64]
 
 
 def drawn(exact: Array, noise: GaussianNoise) -> Array:

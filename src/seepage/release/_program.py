@@ -16,10 +16,9 @@ until few moves are left that matter, on which Newton's method within a barrier 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-Array = NDArray[np.float64]
+from seepage._tables import Array
 
 _MOST_ROUNDS = 20
 # Steps that grow weights before the first Newton steps, and between them.

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Literal, NoReturn, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._amounts import on_grid, up_to_grid
 from seepage._choices import Choice, check_choices, is_choice
@@ -23,7 +22,7 @@ from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json, to_json
 from seepage._shapes import RobustCovariance
-from seepage._tables import Data, Listed, Model, column_name
+from seepage._tables import Array, Data, Listed, Model, column_name
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
 from seepage.attackers import Publishable
@@ -49,7 +48,6 @@ from seepage.release._seal import seal_of
 from seepage.release._table import content_of, is_table
 from seepage.release._terms import Terms
 
-Array = NDArray[np.float64]
 _Label = Literal["private", "public", "none"]
 
 _NOTHING = "Nothing was published: something that the rows decided would leave uncounted"
@@ -230,20 +228,14 @@ class Ready:
             content_of(self.model.with_parameters(np.zeros_like(self.exact)), path, self.draft, outcome, success)
 
     def paid(
-        self, ledger: Ledger, leak: Leakage, units: Mapping[str, str | float] | None, *, title: str | None = None
+        self, ledger: Ledger, units: Mapping[str, str | float] | None, title: str | None, new_people: bool
     ) -> Entry:
-        """Post to a ledger what leaves; the same release that has not left yet is not paid for twice."""
+        """Post the release; one that was paid for and not published is not paid for twice."""
         noise = repr(self.noise.scale if self.noise.covariance is None else np.asarray(self.noise.covariance).tolist())
         kind = str(self.draft.published["estimator"])
         request = ledger.seal(kind, noise, str(self.draft.private))
-        return ledger.post(leak, title=kind if title is None else title, units=units, request=request)
-
-    def draw_on(self, ledger: Ledger, units: Mapping[str, str | float] | None) -> Publication:
-        """Pay, draw, and note that it has left: only then does anybody see what was drawn."""
-        debit = self.paid(ledger, self.leak, units)
-        publication = self.draw(debit)
-        ledger.released(debit, publication.certificate.text())
-        return publication
+        title = kind if title is None else title
+        return ledger.post(self.leak, title=title, units=units, new_people=new_people, request=request)
 
 
 def publish(
@@ -268,6 +260,7 @@ def publish(
     published: Sequence[str] | None = None,
     ledger: Ledger | None = None,
     units: Mapping[str, str | float] | None = None,
+    new_people: bool = False,
 ) -> Publication:
     """Return a fitted linear model in raw units, or what solves equations, with noise, if the noise is enough.
 
@@ -343,7 +336,9 @@ def publish(
         What all releases may give away together. The release is paid for before any noise is drawn, and refused if
         somebody's budget does not allow it. If a run ends between the two, the same call goes on without paying twice.
     units : mapping from attribute to str or float, optional
-        In which unit each attribute is that has one in the ledger, as `Ledger.post` takes them.
+        The unit of each attribute that has one in the ledger, as `Ledger.post` takes them.
+    new_people : bool, default=False
+        Confirms that more than a tenth of the people are new to a ledger with releases.
 
     Returns
     -------
@@ -370,8 +365,8 @@ def publish(
     >>> publication.certificate.matches(model, X, y, key=publication.key)
     True
     """
-    if units is not None and ledger is None:
-        raise InputError(f"units={units!r} is held against the units of a ledger, and none is given: name ledger=.")
+    if ledger is None and (units is not None or new_people):
+        raise InputError("units= and new_people= are compared with a ledger, and none is given: name ledger=.")
     model, X, ids, clusters, published = opened(model, X, y, ids, clusters, published)
     asked = given(
         model, X, y, sample_weight=sample_weight, offset=offset, ids=ids, published=published, to_publish=True
@@ -396,7 +391,13 @@ def publish(
         clusters,
     )
     release = ready(asked.model, asked.X, asked.y, terms)
-    return release.draw() if ledger is None else release.draw_on(ledger, units)
+    if ledger is None:
+        return release.draw()
+    debit = release.paid(ledger, units, None, new_people)
+    publication = release.draw(debit)
+    # Noted before the caller sees the noise.
+    ledger.released(debit, publication.certificate.text())
+    return publication
 
 
 def levels_given(

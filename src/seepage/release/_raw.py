@@ -14,21 +14,18 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from seepage._noise import GaussianNoise
-from seepage._tables import Data, Model, Table, default_library, frame
+from seepage._tables import Array, Data, Model, Table, default_library, frame
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import Features, features_of, fitted_columns, search_of, split, walk
 from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
 from seepage.release._preprocessing import Levels, PublishedSteps
-
-Array = NDArray[np.float64]
 
 DIGITS = 8
 """How many significant digits are published: the grid that OpenDP draws on, divided by a scale, would tell it."""

@@ -9,13 +9,10 @@ from functools import cached_property
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from seepage._tables import Frame, default_library, frame
+from seepage._tables import Array, Frame, default_library, frame
 from seepage.errors import InputError
-
-Array = NDArray[np.float64]
 
 _NUMBERS = ("estimate", "standard error", "low", "high", "p")
 

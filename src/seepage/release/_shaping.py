@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from seepage._amounts import up_to_grid
 from seepage._noise import GaussianNoise, one_standard_error
 from seepage._shapes import Balanced, FromPublicRows, PerUnit, Shape
-from seepage._tables import Data, Listed, Table, column_values
+from seepage._tables import Array, Data, Listed, Table, column_values
 from seepage.errors import InputError, PolicyError, SeepageError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.linear import measure
@@ -24,7 +24,6 @@ from seepage.meaning import Target
 from seepage.release._policy import Policy
 from seepage.release._program import best_shape
 
-Array = NDArray[np.float64]
 Named = Literal["isotropic", "standard errors", "best"]
 _NAMED = ", ".join(f'"{name}"' for name in get_args(Named))
 Wanted = Named | Shape | Mapping[str, float] | tuple[Data, Listed]

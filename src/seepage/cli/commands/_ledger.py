@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 ledger = typer.Typer(no_args_is_help=True, help="Keep a promise over all releases, person by person.")
 
 Place = Annotated[
-    str, typer.Argument(metavar="PLACE", help="The ledger: a folder, or a URI of an object store.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="PLACE",
+        help="The ledger: a file, or a database such as postgresql://user@server/name.",
+        show_default=False,
+    ),
 ]
 Key = Annotated[
     Path,
@@ -28,8 +33,6 @@ Key = Annotated[
 ]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of people.", show_default=False)]
 
-_Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a person.", show_default=False)]
-
 
 @ledger.callback()
 def _ledger() -> None:
@@ -38,16 +41,16 @@ def _ledger() -> None:
 
 def _promises(given: list[str]) -> dict[str, float]:
     """Read promises such as age=5."""
-    found = {}
-    for each in given:
-        name, mark, number = each.rpartition("=")
+    floors = {}
+    for text in given:
+        name, mark, number = text.rpartition("=")
         try:
-            found[name] = float(number)
+            floors[name] = float(number)
         except ValueError:
             mark = ""
         if not mark or not name:
-            raise typer.BadParameter(f"{each!r} is not of the form COLUMN=NUMBER, such as age=5.", param_hint="--floor")
-    return found
+            raise typer.BadParameter(f"{text!r} is not of the form COLUMN=NUMBER, such as age=5.", param_hint="--floor")
+    return floors
 
 
 @ledger.command()
@@ -76,7 +79,7 @@ def create(
 ) -> None:
     """Make a new ledger, and its key.
 
-    The key is written to a file that you alone can read. Without it nobody can be found in the ledger again.
+    The key is written to a file that you alone can read. Without it no person can be looked up in the ledger again.
     """
     import secrets
 
@@ -96,7 +99,7 @@ def create(
     if key.exists():
         raise InputError(f"{key} exists. Each ledger has a key of its own; name another file.")
     secret = secrets.token_bytes(32)
-    # The key first: nobody could ever open a ledger whose key was not kept.
+    # The key first: a ledger without its key can never be opened.
     write_file(key, secret, private=True)
     try:
         Ledger.create(
@@ -104,7 +107,7 @@ def create(
             key=secret,
             error_floor=_promises(floor or []),
             eta=eta,
-            # What is no word is refused there.
+            # Ledger.create validates the units.
             units=cast("dict[str, str]", options.units_of(unit)),
         )
     except BaseException:
@@ -125,13 +128,14 @@ class _Preview(options.Measured):
     # Needed here: without a field of its own it would keep the default that it has elsewhere.
     ids: Annotated[str, typer.Option("--ids", metavar="COLUMN", help="Who each row is.", show_default=False)] = field()
     unit: options.Units = None
+    new_people: options.NewPeople = False
     quiet: options.Quiet = False
 
 
 @ledger.command()
 @options.taking(_Preview)
 def preview(asked: _Preview) -> None:
-    """Say whether a release would fit: exit code 0 if it does, 1 if a promise would be broken. Nothing is posted."""
+    """Preview a release: exit code 0 if it can be posted, 1 if not. Nothing is posted."""
     from rich.text import Text
 
     from seepage.cli.commands._endings import Ending
@@ -140,15 +144,16 @@ def preview(asked: _Preview) -> None:
     books = _opened(asked.place, asked.key)
     with Waiting(quiet=asked.quiet).shown() as waiting:
         question = asked.question(waiting, stream=False)
-        found = books.preview(question.measured(asked.noise), units=options.units_of(asked.unit))
-    for sentence in found.sentences():
+        leak, units = question.measured(asked.noise), options.units_of(asked.unit)
+        effect = books.preview(leak, units=units, new_people=asked.new_people)
+    for sentence in effect.sentences():
         screen().print(Text(sentence))
-    raise typer.Exit(Ending.DONE if found.fits else Ending.MISSED)
+    raise typer.Exit(Ending.DONE if effect.fits else Ending.MISSED)
 
 
 @ledger.command()
 def show(place: Place, key: Key) -> None:
-    """List what is promised, and every release that was paid for."""
+    """List the promises, and all releases that were paid for."""
     from seepage.pages import NOTHING, Grid, Section
 
     books = _opened(place, key)
@@ -173,7 +178,7 @@ def show(place: Place, key: Key) -> None:
 
 @ledger.command()
 def balance(place: Place, key: Key, ids: Ids) -> None:
-    """Show how near an unbiased guess of people can come from all releases together."""
+    """Show the smallest error of unbiased guesses about people, from all releases together."""
     from seepage.cli.terminal import listing
     from seepage.errors import InputError
     from seepage.pages import Grid, Section
@@ -209,7 +214,7 @@ def audit(
         typer.Option(metavar="HEAD", help="A head that was printed earlier and must be there.", show_default=False),
     ] = None,
 ) -> None:
-    """Add everything up again and check every seal and file: exit code 3 if something does not fit."""
+    """Add up all debits again and check all seals: exit code 3 if something does not fit."""
     from rich.text import Text
 
     from seepage.cli.commands._endings import Ending
@@ -222,15 +227,6 @@ def audit(
     if faults:
         raise typer.Exit(Ending.MISMATCH)
     console.print(Text(f"Everything fits: {len(books.entries):,} entries.", style="bold green"))
-    if orphans := books.orphans:
-        console.print(
-            Text(
-                f"Files that no entry names: {len(orphans):,}. They are being written now, or were left by whoever "
-                "was stopped: seepage ledger sweep deletes them."
-            )
-        )
-        for path in orphans:
-            console.print(Text(f"  {printable(path)}"))
     console.print(Text(f"Head (keep it elsewhere): {books.head}"))
 
 
@@ -244,73 +240,38 @@ def head(place: Place, key: Key) -> None:
 
 
 @ledger.command()
-def merge(place: Place, key: Key, one: _Id, other: _Id) -> None:
-    """Count two ids as one person, in earlier releases and in further ones."""
-    from rich.text import Text
-
-    from seepage.cli.terminal import screen
-
-    entry = _opened(place, key).merge(one, other)
-    screen().print(
-        Text(f"One person from now on, entry {entry.number}. See what is left of the promises: ledger balance")
-    )
-
-
-@ledger.command()
-def rekey(
+def reverse(
     place: Place,
     key: Key,
-    new_key: Annotated[
-        Path, typer.Option("--new-key", metavar="FILE", help="Where to write the new key.", show_default=False)
+    number: Annotated[
+        int, typer.Argument(metavar="ENTRY", help="The number of the debit, as show lists it.", show_default=False)
     ],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The mistake, for later readers.", show_default=False)],
 ) -> None:
-    """Change the key: people get other names in every file, and the old key opens nothing any more.
-
-    The new key is written to a file that you alone can read before anything is changed.
-    """
-    import secrets
-
+    """Take back a debit that was posted by mistake, if its noise was never drawn."""
     from rich.text import Text
 
-    from seepage._writing import write_file
     from seepage.cli.terminal import screen
     from seepage.errors import InputError
 
     books = _opened(place, key)
-    if new_key.exists():
-        raise InputError(f"{new_key} exists. Each key has a file of its own; name another.")
-    secret = secrets.token_bytes(32)
-    # First: a ledger whose key nobody has is lost.
-    write_file(new_key, secret, private=True)
-    entry = books.rotate(secret)
-    console = screen()
-    console.print(Text(f"The key was changed, entry {entry.number}."))
-    console.print(Text.assemble("Stays with you        ", (str(new_key), "bold")))
-    console.print(Text(f"Delete {key} wherever it is; older copies of the ledger open with it."))
-
-
-@ledger.command()
-def sweep(place: Place, key: Key) -> None:
-    """Delete files that no entry names, which whoever was stopped has left; a post under way begins again."""
-    from rich.text import Text
-
-    from seepage.cli.terminal import screen
-
-    books = _opened(place, key)
-    before = len(books.orphans)
-    entry = books.sweep()
-    screen().print(Text(f"Deleted: {before - len(books.orphans):,} files, entry {entry.number}."))
+    debits = [entry for entry in books.releases if entry.number == number]
+    if not debits:
+        raise InputError(f"Entry {number} is no debit that counts. seepage ledger show lists them.")
+    entry = books.reverse(debits[0], reason=reason)
+    screen().print(Text(f"Reversed: debit {number}, entry {entry.number}."))
 
 
 @ledger.command()
 def forget(place: Place, key: Key, ids: Ids) -> None:
-    """Erase people; the keyed hash of their ids stays, and keeps them out of further releases."""
+    """Erase people; a keyed hash of their ids remains, and keeps them out of further releases."""
     from rich.text import Text
 
     from seepage.cli.terminal import screen
 
     entry = _opened(place, key).forget(ids)
-    screen().print(Text(f"Forgotten: {entry.body['people']} people, entry {entry.number}."))
+    people = cast("list[str]", entry.body["people"])
+    screen().print(Text(f"Forgotten: {len(people)} people, entry {entry.number}."))
 
 
 def _published(said: "Mapping[str, Json]") -> tuple[str, str]:

@@ -71,6 +71,16 @@ Units = Annotated[
 ]
 
 
+NewPeople = Annotated[
+    bool,
+    typer.Option(
+        "--new-people",
+        help="Confirm that more than a tenth of the people are new to the ledger.",
+        rich_help_panel=MEASURED,
+    ),
+]
+
+
 def units_of(given: list[str] | None) -> dict[str, str | float]:
     """Read units such as age=years, and numbers such as age=12."""
     found: dict[str, str | float] = {}

@@ -119,6 +119,7 @@ class _Publish(options.Measured):
         options.option(options.MEASURED, "TEXT", "What the ledger calls this release; the kind of model by default."),
     ] = None
     unit: options.Units = None
+    new_people: options.NewPeople = False
     report: options.Report = None
     edition: options.EditionOption = options.Edition.internal
     again: Annotated[
@@ -154,10 +155,8 @@ class _Publish(options.Measured):
                 raise typer.BadParameter(
                     f"{one!r} names no column: write COLUMN=LEVEL,LEVEL.", param_hint="--categories"
                 )
-        if self.unit and self.ledger is None:
-            raise typer.BadParameter(
-                "it is held against the unit of a ledger: name one with --ledger.", param_hint="--unit"
-            )
+        if (self.unit or self.new_people) and self.ledger is None:
+            raise typer.BadParameter("they are compared with a ledger: name one with --ledger.", param_hint="--unit")
 
 
 @options.taking(_Publish)
@@ -227,7 +226,7 @@ def publish(asked: _Publish) -> None:
         debit = None
         if books is not None:
             try:
-                debit = release.paid(books, release.leak, units, title=asked.title)
+                debit = release.paid(books, units, asked.title, asked.new_people)
             except PolicyError as reason:
                 raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.
