@@ -11,12 +11,10 @@ from zoo import ZOO, build
 import seepage
 from seepage.network import Susceptibility, susceptibility
 
-SINGLE = [name for name in ZOO if name not in ("shared weights", "recurrent")]
-
 
 @pytest.mark.parametrize("bound", [0.3, 30.0])
 @pytest.mark.parametrize("clipping", ["hard", "smooth"])
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("name", ZOO)
 def test_the_identity_and_the_bound(name, clipping, bound):
     model, x, y = build(name)
     scale = 1.3 * bound
@@ -83,9 +81,3 @@ def test_informative_columns_stand_out():
     ranking = found.ranking()
     assert ranking["attribute"][0] == "x0"
     assert ranking["susceptibility"][0] > 3 * ranking["susceptibility"][1]
-
-
-def test_layers_used_twice_are_refused():
-    model, x, y = build("shared weights")
-    with pytest.raises(seepage.errors.UnsupportedError, match="more than once"):
-        susceptibility(model, F.cross_entropy, x, y, noise_scale=None, max_grad_norm=None)

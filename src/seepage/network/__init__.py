@@ -14,9 +14,7 @@ from seepage._gradients import Gradients as Gradients
 from seepage.network._amplification import poisson_factors as poisson_factors
 from seepage.network._amplification import without_replacement_factor as without_replacement_factor
 from seepage.network._behind import InputInformation as InputInformation
-from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
-from seepage.network._filter import PrivacyLossFilter as PrivacyLossFilter
 from seepage.network._fisher import FisherAccountant as FisherAccountant
 from seepage.network._information import NetworkInformation as NetworkInformation
 from seepage.network._one_step import StepInformation as StepInformation
@@ -24,9 +22,11 @@ from seepage.network._one_step import step_information as step_information
 from seepage.network._one_step import step_success_rate as step_success_rate
 from seepage.network._plan import VisitPlan as VisitPlan
 from seepage.network._sampler import PoissonSampler as PoissonSampler
-from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity
 from seepage.network._step import Mechanism as Mechanism
-from seepage.network._susceptibility import Susceptibility as Susceptibility
-from seepage.network._susceptibility import susceptibility as susceptibility
-from seepage.network._updates import Update as Update
-from seepage.network._usable import usable_information as usable_information
+from seepage.network.layers import PrivacyLossFilter as PrivacyLossFilter
+from seepage.network.layers import Susceptibility as Susceptibility
+from seepage.network.layers import Update as Update
+from seepage.network.layers import collect_gradients as collect_gradients
+from seepage.network.layers import layer_sensitivity as layer_sensitivity
+from seepage.network.layers import susceptibility as susceptibility
+from seepage.network.layers import usable_information as usable_information

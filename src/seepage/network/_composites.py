@@ -201,5 +201,5 @@ class Composites(TorchFunctionMode):
     ) -> Any:
         if func in _KINKED:
             self.kinks.add(_KINKED[func])
-        self.detached |= func in _DETACHING
+        self.detached |= func in _DETACHING or (func is torch._C._set_grad_enabled and args[0] is False)
         return _COMPOSITES.get(func, func)(*args, **(kwargs or {}))

@@ -86,26 +86,6 @@ def over_positions(uses: list[Moving]) -> Moving:
     return value, moving
 
 
-def squared_norm(call: Call, back: Tensor) -> Tensor:
-    """Return |grad|^2 of each example, as a differentiable function of what went in and came back."""
-    unit = call.unit
-    still = (call.args[0], call.args[0])
-    if is_linear(unit) and call.args[0].dim() == 2 and "weight" in call.parameters:
-        a = call.args[0]
-        return back.square().sum(1) * (a.square().sum(1) + ("bias" in call.parameters))
-    if is_linear(unit) or is_convolution(unit):
-        a = unfolded(unit, call.args[0]) if is_convolution(unit) else _positions_linear(still)[0]
-        b = back.flatten(2) if is_convolution(unit) else _positions_linear((back, back))[0]
-        found = b.sum(2).square().sum(1) if "bias" in call.parameters else b.new_zeros(len(b))
-        if "weight" in call.parameters:
-            groups = getattr(unit, "groups", 1)
-            grouped = (x.reshape(len(b), groups, -1, b.shape[2]) for x in (b, a))
-            found = found + torch.einsum("ngop,ngdp->ngod", *grouped).square().sum((1, 2, 3))
-        return found
-    total = [in_rows(value).square().sum(1) for value, _ in gradients(call, (back, torch.zeros_like(back))).values()]
-    return torch.stack(total).sum(0)
-
-
 def sum_products(moving: list[Moving]) -> Tensor:
     """Return the three numbers of gradients that are at hand, shape (3, n)."""
     totals = [

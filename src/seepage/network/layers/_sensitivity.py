@@ -12,6 +12,8 @@ combinations of them, come from passes that carry a direction along.
 """
 
 import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -24,16 +26,16 @@ from torch.nn import functional as F  # noqa: N812
 from seepage._tables import Frame, default_library, frame
 from seepage.errors import InputError, UnsupportedError
 from seepage.network import _layers
-from seepage.network._ghost import Call, Moving
-from seepage.network._layer_moves import Layer, LayerMoves, layers_of
 from seepage.network._losses import Loss, per_example
-from seepage.network._tangents import Carrier
+from seepage.network._tangents import Carrier, ExampleGradients
 from seepage.network._tokens import Masks
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
 Target = Literal["label", "output", "input"]
 Norm = Literal["fro", "l1", "max"]
+# Gradients of this many numbers exist at once.
+_SCRATCH = 2**24
 
 
 def layer_sensitivity(
@@ -118,6 +120,37 @@ def layer_sensitivity(
     return frame(columns, default_library())
 
 
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The trained parameters of one layer."""
+
+    name: str
+    kind: str
+    parameters: tuple[nn.Parameter, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers its gradient has."""
+        return sum(parameter.numel() for parameter in self.parameters)
+
+    @property
+    def weights(self) -> int:
+        """How many of them are of matrices and kernels; all, in a layer that has vectors only."""
+        return sum(parameter.numel() for parameter in self.parameters if parameter.dim() > 1) or self.size
+
+
+def layers_of(layers: Mapping[str, nn.Module], trained: Mapping[str, nn.Parameter]) -> list[Layer]:
+    """Return the layers that hold trained parameters; a shared parameter belongs to the first that holds it."""
+    found: list[Layer] = []
+    left = set(trained.values())
+    for name, unit in layers.items():
+        own = tuple(p for p in unit.parameters() if p in left)
+        left.difference_update(own)
+        if own:
+            found.append(Layer(name, type(unit).__name__, own))
+    return found
+
+
 def layer_norms(
     model: nn.Module,
     loss: Loss,
@@ -144,102 +177,84 @@ def layer_norms(
     carrier = Carrier(model)
     layers = layers_of(carrier.layers, carrier.trained)
     generator = torch.Generator().manual_seed(seed)
+    together = max(1, min(batch_size, _SCRATCH // (2 * sum(layer.size for layer in layers))))
     found = []
-    for start in range(0, len(x), batch_size):
-        some = slice(start, start + batch_size)
-        batch = _Batch(carrier, loss, x[some], y[some], wrt, norm, directions, generator, batch_size)
-        found.append(batch.measure(layers))
-    norms, ranges = (torch.cat(parts).double().cpu().numpy() for parts in zip(*found, strict=True))
-    return layers, norms, ranges
+    for some in (slice(start, start + together) for start in range(0, len(x), together)):
+        moves = _TargetDirections(norm, directions, generator)
+        passes = (_pass(carrier, layers, loss, x[some], y[some], wrt, moves) for _ in moves)
+        total = ranges = torch.zeros(())
+        for gradients in passes:
+            ranges = torch.stack([value.amax(1) - value.amin(1) for value, _ in gradients], 1)
+            sizes = torch.stack([_SIZES[norm](moved) for _, moved in gradients], 1)
+            total = torch.maximum(total, sizes) if norm == "max" else total + sizes * moves.share
+        found.append((total.sqrt() if norm == "fro" else total, ranges))
+    totals, spans = (torch.cat(parts).double().cpu().numpy() for parts in zip(*found, strict=True))
+    return layers, totals, spans
 
 
-class _Batch:
-    """The passes over one batch."""
+_SIZES: dict[str, Callable[[Tensor], Tensor]] = {
+    "fro": lambda moved: moved.square().sum(1),
+    "l1": lambda moved: moved.abs().sum(1),
+    "max": lambda moved: moved.abs().amax(1),
+}
 
-    def __init__(
-        self,
-        carrier: Carrier,
-        loss: Loss,
-        x: Tensor,
-        y: Tensor,
-        wrt: Target,
-        norm: Norm,
-        most: int,
-        generator: torch.Generator,
-        room: int,
-    ) -> None:
-        self.carrier, self.loss, self.x, self.y = carrier, loss, x, y
-        self.wrt, self.norm, self.most, self.generator = wrt, norm, most, generator
-        self._together = max(1, room // len(x))
-        """How many passes over a small batch are one, over copies of it."""
-        self._values: int | None = None
-        """How many values of the target can move, known from the first pass on."""
+
+def _pass(
+    carrier: Carrier, layers: list[Layer], loss: Loss, x: Tensor, y: Tensor, wrt: Target, moves: "_TargetDirections"
+) -> list[tuple[Tensor, Tensor]]:
+    """Return the gradient of each layer and how fast it moves, shape (n, size) each."""
+    count = len(x)
+
+    def moved(values: Tensor) -> Tensor:
+        return forward_ad.make_dual(values, moves.direction(values.detach()))
+
+    def losses(network: nn.Module) -> Tensor:
+        output, target = network(x), y
+        if wrt == "label":
+            target = moved(_continuous(target, output))
+        elif wrt == "output":
+            output = moved(output)
+        return per_example(loss, output, target, count)
+
+    integers = wrt == "input" and not x.is_floating_point()
+    tokens: Masks = {x.untyped_storage().data_ptr(): None} if integers else {}
+    rows = ExampleGradients()
+    carrier.carry(losses, lambda _, v: moved(v.detach()) if wrt == "input" else v, count, rows.measure, tokens)
+    whole = rows.joined([parameter for layer in layers for parameter in layer.parameters], count)
+    value, moving = (part.detach().split([layer.size for layer in layers], 1) for part in whole)
+    return list(zip(value, moving, strict=True))
+
+
+class _TargetDirections:
+    """The directions in which a target moves, one a pass, of a number that is known from the first pass on."""
+
+    def __init__(self, norm: Norm, most: int, generator: torch.Generator) -> None:
+        self.norm, self.most, self.generator = norm, most, generator
+        self.share = 1.0
+        """The weight of a pass: random signs are a mean of unbiased squares, random values a part of all of them."""
+        self._number, self._passes = -1, 1
         self._order: Tensor | None = None
-        """Which values move in which pass, shape (n, passes); None for random signs."""
 
-    def measure(self, layers: list[Layer]) -> tuple[Tensor, Tensor]:
-        """Return norm and range of each example and layer, shape (n, layers) each."""
-        moves = self._run(range(1))
-        ranges = moves.ranges(layers)
-        total = moves.norms(layers, self.norm)
-        for first in range(1, self._passes, self._together):
-            passes = range(first, min(first + self._together, self._passes))
-            found = self._run(passes).norms(layers, self.norm).view(len(passes), *total.shape)
-            total = torch.maximum(total, found.amax(0)) if self.norm == "max" else total + found.sum(0)
-        assert self._values is not None
-        # Random signs are a mean of unbiased squares; random values of the target are a share of all of them.
-        share = 1 / self._passes if self._order is None else self._values / self._passes
-        if self.norm == "fro":
-            return (total * share).sqrt(), ranges
-        return (total * share if self.norm == "l1" else total), ranges
+    def __iter__(self) -> Iterator[int]:
+        while self._number + 1 < self._passes:
+            self._number += 1
+            yield self._number
 
-    @property
-    def _passes(self) -> int:
-        assert self._values is not None
-        return min(self._values, self.most)
-
-    def _run(self, passes: range) -> LayerMoves:
-        moves: list[tuple[Call, Moving]] = []
-        x, y = (each.repeat(len(passes), *[1] * (each.dim() - 1)) for each in (self.x, self.y))
-        count = len(x)
-
-        def moved(values: Tensor) -> Tensor:
-            directions = [
-                self._direction(some, number)
-                for some, number in zip(values.detach().split(len(self.x)), passes, strict=True)
-            ]
-            return forward_ad.make_dual(values, torch.cat(directions))
-
-        def move(_: str, values: Tensor) -> Tensor:
-            return moved(values.detach()) if self.wrt == "input" else values
-
-        def losses(network: nn.Module) -> Tensor:
-            output, target = network(x), y
-            if self.wrt == "label":
-                target = moved(_continuous(target, output))
-            elif self.wrt == "output":
-                output = moved(output)
-            return per_example(self.loss, output, target, count)
-
-        integers = self.wrt == "input" and not x.is_floating_point()
-        tokens: Masks = {x.untyped_storage().data_ptr(): None} if integers else {}
-        self.carrier.carry(losses, move, count, lambda call, back: moves.append((call, back)), tokens)
-        return LayerMoves(moves, count)
-
-    def _direction(self, values: Tensor, number: int) -> Tensor:
-        """Return in which direction the target moves in a pass."""
+    def direction(self, values: Tensor) -> Tensor:
+        """Return the direction of this pass."""
         n, size = len(values), values[0].numel()
-        if self._values is None:
-            self._values = size
+        if self._number == 0:
+            self._passes = min(size, self.most)
             if size <= self.most:
                 self._order = torch.arange(size).expand(n, size)
             elif self.norm != "fro":
                 self._order = torch.rand(n, size, generator=self.generator).argsort(1)[:, : self.most]
+            self.share = 1 / self._passes if self._order is None else size / self._passes
         if self._order is None:
             signs = torch.randint(0, 2, values.shape, generator=self.generator, dtype=torch.int8)
             return signs.to(values.device, values.dtype).mul_(2).sub_(1)
         direction = torch.zeros(n, size, dtype=values.dtype)
-        direction.scatter_(1, self._order[:, number : number + 1], 1.0)
+        direction.scatter_(1, self._order[:, self._number : self._number + 1], 1.0)
         return direction.reshape(values.shape).to(values.device)
 
 

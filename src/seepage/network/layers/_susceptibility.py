@@ -1,10 +1,11 @@
 """Privacy loss-input susceptibility: which values of an input drive what its gradient gives away.
 
 The privacy loss of an example is PL = |g|^2 / s^2, g being its gradient as published and s the noise on it. Its
-susceptibility is d PL / d x, one number for each value of the input (eq. 9.1; Mueller et al. 2022).
+susceptibility is d PL / d x, one number for each value of the input (eq. 9.1; Mueller et al. 2022). Losses of steps
+add up (eq. 9.3), even if a step depends on the ones before, provided that people who would exceed their limit are left
+out of it (Feldman and Zrnic 2021). So do their derivatives in a person's values, the weights being given.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +14,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from torch.utils import _pytree as pytree
+from torch.func import functional_call, grad, grad_and_value, vmap
 
 from seepage._tables import Frame, frame
 from seepage.errors import InputError, UnsupportedError
-from seepage.network import _ghost, _layers
+from seepage.network import _layers
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
-from seepage.network._ghost import Call
 from seepage.network._losses import Loss, check_shares, per_example
 from seepage.network._twin import twin
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
+# Gradients of this many numbers exist at once.
+_SCRATCH = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,76 +156,133 @@ def susceptibility(
     if not x.is_floating_point():
         raise UnsupportedError("x must be floating-point numbers: what cannot move a little has no susceptibility.")
     rule = None if max_grad_norm is None else clipping_of(clipping, max_grad_norm)
-    values, losses = [], []
-    for start in range(0, len(x), batch_size):
-        some = slice(start, start + batch_size)
-        moved = x[some].detach().clone().requires_grad_()
-        squared = _squared_norms(model, loss, moved, y[some])
+    network = twin(model).requires_grad_(False)
+    weights = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+
+    def privacy_loss(one: Tensor, label: Tensor) -> Tensor:
+        def of_weights(theta: dict[str, Tensor]) -> Tensor:
+            output = functional_call(network, theta, (one.unsqueeze(0),))
+            return per_example(loss, output, label.unsqueeze(0), 1).sum()
+
+        squared = torch.stack([g.square().sum() for g in grad(of_weights)(weights).values()]).sum()
         if rule is not None:
             # Away from the kink at zero, where a gradient and its susceptibility vanish together.
-            norm = squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
-            squared = squared * rule.factor(norm) ** 2
-        scaled = squared if noise_scale is None else squared / noise_scale**2
-        (found,) = torch.autograd.grad(scaled.sum(), moved)
-        values.append(found.detach())
-        losses.append(scaled.detach())
+            squared = squared * rule.factor(squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()) ** 2
+        return squared if noise_scale is None else squared / noise_scale**2
+
+    values, losses = [], []
+    together = max(1, min(batch_size, _SCRATCH // sum(p.numel() for p in weights.values())))
+    for start in range(0, len(x), together):
+        inputs, labels = x[start : start + together].detach(), y[start : start + together]
+        with torch.no_grad():
+            check_shares(loss, network(inputs), labels, len(inputs))
+        with Composites() as composites:
+            slope, value = vmap(grad_and_value(privacy_loss), randomness="different")(inputs, labels)
+        if composites.detached:
+            raise UnsupportedError(
+                "The network hides its input from derivatives (detach, .data, no_grad): how the gradient moves with it "
+                "cannot be followed backwards. FisherAccountant can, forwards."
+            )
+        values.append(slope.detach())
+        losses.append(value.detach())
     return Susceptibility(
         torch.cat(values).double().cpu().numpy(), torch.cat(losses).double().cpu().numpy(), noise_scale, max_grad_norm
     )
 
 
-def _squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> Tensor:
-    """Return |grad|^2 of each example, differentiable in the inputs."""
-    network = twin(model)
-    calls: list[Call] = []
-    outputs: list[Tensor] = []
-    handles: list[Any] = []
+class PrivacyLossFilter:
+    """Add up each person's privacy loss over training, and say before each step who may take part.
 
-    def tap(name: str, unit: nn.Module) -> None:
-        trained = {k: p for k, p in unit.named_parameters() if p.requires_grad}
+    For steps in which everybody who may does take part: there is no credit for sampling. What it knows is personal
+    data.
 
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Tensor) -> None:
-            if not any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in pytree.tree_leaves((args, kwargs))):
-                _refuse_hidden(name)
-            calls.append(Call(name, unit, trained, args, kwargs, [None] * (len(args) + len(kwargs))))
-            outputs.append(output)
+    Parameters
+    ----------
+    model, loss
+        The network that is trained, and its loss.
+    x, y : tensors
+        The people: examples, and their labels.
+    noise_scale : float
+        The standard deviation of the noise on the sum of gradients.
+    max_grad_norm : float or None
+        The norm that gradients are clipped to; None if they are not.
+    clipping : {"hard", "smooth"}, default="smooth"
+        How they are clipped.
+    privacy_loss : float, default=inf
+        Nobody's privacy loss over all steps exceeds this: ``|g|^2 / noise_scale^2``, added up. Renyi differential
+        privacy of order a is then a/2 times it.
+    susceptibility : float, default=inf
+        Whoever's susceptibility in a step (the norm of the derivative of that step's privacy loss) exceeds this is left
+        out of the step. A rule of thumb for atypical people, which promises nothing by itself.
+    batch_size : int, default=256
+        People at once: memory only.
 
-        handles.append(unit.register_forward_hook(hook, with_kwargs=True))
+    Examples
+    --------
+    >>> import seepage.network
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> model, loss = torch.nn.Linear(3, 1), torch.nn.MSELoss()
+    >>> x, y = torch.randn(50, 3), torch.randn(50, 1)
+    >>> limits = seepage.network.PrivacyLossFilter(
+    ...     model, loss, x, y, noise_scale=2.0, max_grad_norm=1.0, privacy_loss=1.0
+    ... )
+    >>> counts = [int(limits.admit().sum()) for _ in range(10)]  # before each step; train with those who are admitted
+    >>> counts[0], counts[-1] < 50, bool(limits.privacy_loss.max() <= 1.0)
+    (50, True, True)
+    """
 
-    for name, unit in list(_layers.units(network)):
-        tap(name, unit)
-    network.requires_grad_(False)
-    with torch.enable_grad(), Composites() as composites:
-        output = network(x)
-        with torch.no_grad():
-            check_shares(loss, output, y, len(x))
-        losses = per_example(loss, output, y, len(x))
-        for handle in handles:
-            handle.remove()
-        if composites.detached:
-            _refuse_hidden("")
-        backs = torch.autograd.grad(losses.sum(), outputs, create_graph=True)
-        uses: dict[tuple[int, ...], list[tuple[Call, Tensor]]] = {}
-        for call, back in zip(calls, backs, strict=True):
-            uses.setdefault(tuple(id(p) for p in call.parameters.values()), []).append((call, back))
-        counted = Counter(place for key in uses for place in key)
-        found = []
-        for key, several in uses.items():
-            call, back = several[0]
-            if max(counted[place] for place in key) > 1 or (len(several) > 1 and not _layers.is_linear(call.unit)):
-                raise UnsupportedError(
-                    f"The layer {call.name!r} shares a part of its parameters, or is used more than once and is not "
-                    "linear; susceptibility needs such parameters used once."
-                )
-            if len(several) > 1:
-                call = _ghost.joined([use for use, _ in several])
-                back = _ghost.over_positions([(b, b) for _, b in several])[0]
-            found.append(_ghost.squared_norm(call, back))
-        return torch.stack(found).sum(0)
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Loss,
+        x: Tensor,
+        y: Tensor,
+        *,
+        noise_scale: float,
+        max_grad_norm: float | None,
+        clipping: str = "smooth",
+        privacy_loss: float = float("inf"),
+        susceptibility: float = float("inf"),
+        batch_size: int = 256,
+    ) -> None:
+        if noise_scale is None:
+            raise InputError("noise_scale must be a positive number: without noise every privacy loss is infinite.")
+        for name, value in (("privacy_loss", privacy_loss), ("susceptibility", susceptibility)):
+            if not value > 0:
+                raise InputError(f"{name} must be a positive limit, not {value!r}.")
+        self.model, self.loss, self.x, self.y = model, loss, x, y
+        self.noise_scale, self.max_grad_norm, self.clipping = noise_scale, max_grad_norm, clipping
+        self.limit, self.most_susceptible, self.batch_size = privacy_loss, susceptibility, batch_size
+        self.steps = 0
+        """The steps that people were admitted to."""
+        self.privacy_loss: Array = np.zeros(len(x))
+        """Of each person, over the steps that they were admitted to."""
+        self._values: Array = np.zeros(tuple(x.shape))
 
+    def admit(self) -> NDArray[np.bool_]:
+        """Return who may take part in the next step, at the weights of the moment, and count it for them."""
+        found = susceptibility(
+            self.model,
+            self.loss,
+            self.x,
+            self.y,
+            noise_scale=self.noise_scale,
+            max_grad_norm=self.max_grad_norm,
+            clipping=self.clipping,
+            batch_size=self.batch_size,
+        )
+        after = self.privacy_loss + found.privacy_loss
+        admitted = (after <= self.limit) & (found.norm() <= self.most_susceptible)
+        self.privacy_loss = np.where(admitted, after, self.privacy_loss)
+        self._values[admitted] += found.values[admitted]
+        self.steps += 1
+        return np.asarray(admitted)
 
-def _refuse_hidden(name: str) -> None:
-    raise UnsupportedError(
-        f"The network hides its input from derivatives{f' before the layer {name!r}' if name else ''} (detach, .data, "
-        "no_grad): how the gradient moves with it cannot be followed backwards. FisherAccountant can, forwards."
-    )
+    @property
+    def susceptibility(self) -> Susceptibility:
+        """What drives each person's privacy loss over all steps so far, the weights of each step being given."""
+        return Susceptibility(self._values.copy(), self.privacy_loss.copy(), self.noise_scale, self.max_grad_norm)
+
+    def __repr__(self) -> str:
+        return f"PrivacyLossFilter({len(self.x)} people, {self.steps} steps, largest {self.privacy_loss.max():.3g})"
