@@ -20,11 +20,9 @@ from torch.nn import functional as F  # noqa: N812
 
 from benchmarks._private_runs import PRIVATE_RUNS
 from seepage.network import poisson_factors
-from seepage.network._estimator import Estimate, estimate
-from seepage.network._findings import VisitFindings
+from seepage.network._estimator import Estimate, estimate, limits
 from seepage.network._schedule import Schedule, Stretches
-from seepage.network._uncertainty import limits
-from seepage.network._visits import Visits
+from seepage.network._state import RunState
 
 Array = NDArray[np.float64]
 PEOPLE, TOGETHER = 100, 16
@@ -124,17 +122,15 @@ def matrices(setting: Setting, people: int = PEOPLE) -> Array:
 def visited(setting: Setting, exact: Array, taken: Array, random: np.random.Generator) -> Estimate:
     """Visit everybody once more, as an accountant does, and estimate."""
     people = exact.shape[1]
-    visits, schedule = Visits(people, 1), Schedule(np.arange(people), setting.visits, random)
-    nothing = np.zeros((people, 0), dtype=np.intp)
-    findings = VisitFindings(visits, np.ones((people, 1)), Visits(people, 0), nothing)
+    state, schedule = RunState(people, 1), Schedule(people, np.arange(people), setting.visits, random)
     schedule.begin(setting.steps, TOGETHER, 0, 1)
     assert schedule.stretches is not None
     for step in range(setting.steps):
-        for rows in schedule.due(step, findings.seen):
+        for rows in schedule.due(step, state.exposure):
             w = random.integers(0, 2, (len(rows), setting.values)) * 2.0 - 1
             value = np.einsum("ni,nij,nj->n", w, exact[step][rows], w)[:, None]
-            visits.add(rows, step, schedule.stretch(step), value, value)
-    return estimate(visits.arrays(), schedule.stretches, np.ones(setting.steps), taken, taken)
+            state.add("visits", rows, step, schedule.stretch(step), value, value)
+    return estimate(state.table("visits"), schedule.stretches, np.ones(setting.steps), taken, taken)
 
 
 def study(name: str, seeds: int, people: int = PEOPLE) -> Study:

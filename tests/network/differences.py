@@ -80,8 +80,7 @@ class Watched:
     def _listen(self):
         """Keep the directions of every visit, and the weights and the mechanism of its step."""
         accountant, run = self.accountant, self.accountant._run
-        visiting = run.visiting
-        directions, probed, publish = visiting.directions.along, visiting.look, run.publish
+        directions, probed, publish = run.directions.along, run.look, run.publish
         drawn = []
 
         def along(group):
@@ -100,7 +99,7 @@ class Watched:
             self.seen.append((accountant.steps, rows, drawn[-1], weights))
             return found
 
-        visiting.directions.along, visiting.look = along, visit
+        run.directions.along, run.look = along, visit
         run.publish = lambda mechanism, sampling: (self.steps.append(mechanism), publish(mechanism, sampling))[1]
 
     def train(self, step=None):
@@ -117,7 +116,7 @@ class Watched:
 
     def check(self, loss, values=lambda record: [record[0]], rtol=1e-6):
         """Compare every visit. `values(record)` are a person's private tensors, as the visit named them in order."""
-        arrays = self.accountant._run.findings.visits.arrays()
+        arrays = self.accountant._run.state.table("visits")
         compared = 0
         for step, rows, directions, weights in self.seen:
             if step >= self.accountant.steps:
@@ -173,7 +172,7 @@ def visited(make, data, loss=None, values=None, **settings):
         return directions[name]
 
     mechanism = seepage.network.Mechanism(max_grad_norm=0.5, noise_multiplier=0.9)
-    found = mechanism.information(accountant._run.visiting.probe.products(data[:], direct))[0]
+    found = mechanism.information(accountant._run.probe.products(data[:], direct))[0]
     fresh = make().double()
     fresh.load_state_dict(model.state_dict())
     for mine, theirs in zip(fresh.parameters(), model.parameters(), strict=True):

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from seepage.network._estimator import estimate
+from seepage.network._estimator import estimate, freedom, limits
 from seepage.network._schedule import Stretches
-from seepage.network._uncertainty import freedom, limits
-from seepage.network._visits import Visits
+from seepage.network._state import RunState
 
 
 @given(steps=st.integers(1, 400), sweeps=st.integers(1, 12), beyond=st.integers(0, 100))
@@ -55,13 +54,13 @@ def test_the_trend_takes_most_of_the_error_away():
     random, steps, people = np.random.default_rng(0), 200, 300
     levels, trend = random.lognormal(0, 0.5, people), np.exp(-np.linspace(0, np.log(10), steps))
     values = levels[:, None] * trend
-    stretches, visits = Stretches(steps, 4), Visits(people, 1)
+    stretches, visits = Stretches(steps, 4), RunState(people, 1)
     for stretch in range(4):
         for step, parts in stretches.visits(stretch, np.arange(people), 8, random).items():
             for rows in parts:
-                visits.add(rows, step, stretch, values[rows, step : step + 1], values[rows, step : step + 1])
+                visits.add("visits", rows, step, stretch, values[rows, step : step + 1], values[rows, step : step + 1])
     taken = np.full((people, 4), 50.0)
-    found = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
+    found = estimate(visits.table("visits"), stretches, np.ones(steps), taken, taken)
     error = np.abs(found.traces[:, 0] / values.sum(1) - 1)
     plain = np.abs(found.plain[:, 0] / values.sum(1) - 1)
     assert np.median(error) < 0.02
@@ -78,14 +77,14 @@ def test_standard_errors_are_those_of_repetitions_where_people_differ_by_orders_
     stretches, taken = Stretches(steps, 4), np.full((people, 4), steps / 4)
     found, errors = [], []
     for _ in range(40):
-        visits = Visits(people, 1)
+        visits = RunState(people, 1)
         for stretch in range(4):
             for step, parts in stretches.visits(stretch, np.arange(people), 50, random).items():
                 for rows in parts:
                     signs = random.integers(0, 2, (len(rows), values, 1)) * 2.0 - 1
                     value = over_time[rows, step, None] * ((roots[rows] @ signs) ** 2).sum(1)
-                    visits.add(rows, step, stretch, value, value)
-        estimates = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
+                    visits.add("visits", rows, step, stretch, value, value)
+        estimates = estimate(visits.table("visits"), stretches, np.ones(steps), taken, taken)
         root = np.sqrt(estimates.traces[:, 0])
         found.append(root)
         errors.append(np.sqrt(estimates.variance) / (2 * root))
@@ -100,24 +99,24 @@ def test_standard_errors_are_those_of_repetitions_where_people_differ_by_orders_
 
 def test_a_single_visit_alone_has_no_standard_error_and_a_second_one_of_somebody_else_lends_theirs():
     stretches, none = Stretches(2, 2), np.zeros((1, 1))
-    visits = Visits(2, 1)
-    visits.add(np.array([0]), 0, 0, none + 2.0, none + 2.0)
+    visits = RunState(2, 1)
+    visits.add("visits", np.array([0]), 0, 0, none + 2.0, none + 2.0)
     taken = np.ones((2, 2))
-    found = estimate(visits.arrays(), stretches, np.ones(2), taken, taken)
+    found = estimate(visits.table("visits"), stretches, np.ones(2), taken, taken)
     assert np.isnan(found.variance[0])
-    visits.add(np.array([1]), 0, 0, none + 1.0, none + 1.0)
-    visits.add(np.array([1]), 1, 1, none + 1.5, none + 1.5)
-    found = estimate(visits.arrays(), stretches, np.ones(2), taken, taken)
+    visits.add("visits", np.array([1]), 0, 0, none + 1.0, none + 1.0)
+    visits.add("visits", np.array([1]), 1, 1, none + 1.5, none + 1.5)
+    found = estimate(visits.table("visits"), stretches, np.ones(2), taken, taken)
     assert np.isfinite(found.variance).all()
     assert found.traces[0, 0] == pytest.approx(4.0, rel=0.3)
 
 
 def test_who_took_no_part_gives_nothing_away():
-    visits = Visits(2, 1)
+    visits = RunState(2, 1)
     for step in range(2):
-        visits.add(np.array([0, 1]), step, step, np.full((2, 1), 2.0), np.full((2, 1), 2.0))
+        visits.add("visits", np.array([0, 1]), step, step, np.full((2, 1), 2.0), np.full((2, 1), 2.0))
     taken = np.array([[1.0, 1.0], [0.0, 0.0]])
-    found = estimate(visits.arrays(), Stretches(2, 2), np.ones(2), taken, taken)
+    found = estimate(visits.table("visits"), Stretches(2, 2), np.ones(2), taken, taken)
     np.testing.assert_allclose(found.traces[:, 0], [4.0, 0.0])
     assert found.variance[1] == 0
     assert found.plain[1, 0] == 0
@@ -173,14 +172,14 @@ def test_whoever_is_exposed_in_a_few_steps_is_not_taken_for_one_of_the_many_who_
     stretches, taken = Stretches(steps, 4), np.full((people, 4), steps / 4)
     missed, by_errors = [], []
     for _ in range(40):
-        visits = Visits(people, 1)
+        visits = RunState(people, 1)
         for stretch in range(4):
             for step, parts in stretches.visits(stretch, np.arange(people), 50, random).items():
                 for rows in parts:
                     direction = np.where(most[rows], random.normal(size=len(rows)) ** 2, 1.0)
                     value = (over_time[rows, step] * direction)[:, None]
-                    visits.add(rows, step, stretch, value, value)
-        found = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
+                    visits.add("visits", rows, step, stretch, value, value)
+        found = estimate(visits.table("visits"), stretches, np.ones(steps), taken, taken)
         total = found.traces[:, 0]
         missed.append((limits(total, found.variance, found.doubt)[1] < truth)[most])
         root = np.sqrt(total) + 1.96 * np.sqrt(found.variance / total) / 2

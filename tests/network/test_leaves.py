@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 import pytest
 import torch
 
-from seepage.network._leaves import mapped
+from seepage.network._records import mapped
 
 
 class Wrapping(MutableMapping):

@@ -10,9 +10,8 @@ from torch.utils.data import TensorDataset
 from zoo import ZOO, build
 
 import seepage.network
-from seepage.network._clipping import clipping_of
+from seepage.network._clipping import Mechanism, clipping_of
 from seepage.network._probe import Probe
-from seepage.network._step import Mechanism
 
 NOISE, RATE = 1.3, 0.2
 # Above and below the norms of these networks' gradients, so that hard clipping is met on both sides.

@@ -204,13 +204,13 @@ def test_the_renyi_bound_is_that_of_replacing_a_record():
 
 def test_visits_come_before_the_batch_when_gradients_of_the_last_are_gone():
     run = Run("hooks")
-    held, visit = [], run.accountant._run.visiting.look
+    held, visit = [], run.accountant._run.look
 
     def noting(rows, batch):
         held.append(any(getattr(p, "grad_sample", None) is not None for p in run.model.parameters()))
         return visit(rows, batch)
 
-    run.accountant._run.visiting.look = noting
+    run.accountant._run.look = noting
     run.train()
     assert held
     assert not any(held)
@@ -223,10 +223,10 @@ def test_weights_that_change_before_the_step_are_visited_again():
             weights = run.weights
             nn.utils.vector_to_parameters(3 * weights, run.model.parameters())
             run.accountant._run.visit()
-            assert run.accountant._run.visiting.pending
+            assert run.accountant._run.pending
             nn.utils.vector_to_parameters(weights, run.model.parameters())
         torch.manual_seed(3)
-        return run.train(1).accountant._run.findings.visits.arrays()
+        return run.train(1).accountant._run.state.table("visits")
 
     plain, moved = trained(False), trained(True)
     assert (plain["step"] == 0).any()
@@ -240,25 +240,25 @@ def test_a_saved_or_copied_network_knows_nothing_of_visits():
     torch.save(run.model._forward_pre_hooks, file)
     file.seek(0)
     saved = torch.load(file, weights_only=False)
-    visited = run.accountant._run.visiting.moment
+    visited = run.accountant._run.moment
     for hooks in (saved, copy.deepcopy(run.model)._forward_pre_hooks):
         (hook,) = hooks.values()
         hook(run.model, (IMAGES,))
-        assert run.accountant._run.visiting.moment == visited
+        assert run.accountant._run.moment == visited
 
 
 def test_only_a_network_that_is_being_trained_is_visited_early():
     run = Run("hooks").train(1)
     (hook,) = run.model._forward_pre_hooks.values()
-    visited = run.accountant._run.visiting.moment
+    visited = run.accountant._run.moment
     with torch.no_grad():
         hook(run.model, (IMAGES,))
     hook(run.model.eval(), (IMAGES,))
     run.model.train()
     torch.func.vmap(lambda x: (hook(run.model, (x,)), x)[1])(IMAGES)
-    assert run.accountant._run.visiting.moment == visited
+    assert run.accountant._run.moment == visited
     hook(run.model, (IMAGES,))
-    assert run.accountant._run.visiting.moment != visited
+    assert run.accountant._run.moment != visited
     run.accountant.detach()
     assert not run.model._forward_pre_hooks
 

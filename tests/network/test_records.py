@@ -190,7 +190,7 @@ def test_with_secret_sampling_the_same_visits_add_up():
 
 def test_nothing_is_said_of_whoever_has_a_record_that_nobody_visited():
     accountant = watched([0, 1, 0, 2, 2, 2] * 4, steps=1, batch_size=1)
-    visited = np.unique(accountant._run.findings.visits.arrays()["person"])
+    visited = np.unique(accountant._run.state.table("visits")["person"])
     assert 0 < len(visited) < 24
     with pytest.raises(UnansweredError, match="No step"):
         accountant.leakage()
@@ -199,7 +199,7 @@ def test_nothing_is_said_of_whoever_has_a_record_that_nobody_visited():
 def test_people_are_chosen_with_all_their_records():
     accountant = watched(["a", "b", "a", "c", "c", "c"], people=["c"])
     assert accountant.leakage().examples.index.tolist() == ["c"]
-    np.testing.assert_array_equal(np.unique(accountant._run.findings.visits.arrays()["person"]), [3, 4, 5])
+    np.testing.assert_array_equal(np.unique(accountant._run.state.table("visits")["person"]), [3, 4, 5])
     assert len(watched(["a", "b", "a", "c", "c", "c"], people=2).leakage().examples) == 2
     assert repr(accountant).startswith("FisherAccountant(3 people")
 

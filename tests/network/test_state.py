@@ -108,18 +108,18 @@ def _rank(rank, port, queue):
                 optimizer.step()
         with pytest.raises(seepage.errors.UnansweredError, match="synchronize"):
             accountant.leakage()
-        own = np.bincount(accountant._run.findings.visits.arrays()["person"], minlength=PEOPLE)
+        own = np.bincount(accountant._run.state.table("visits")["person"], minlength=PEOPLE)
         accountant.synchronize()
         accountant.synchronize()
         examples = accountant.leakage().examples
         weights = torch.cat([p.detach().flatten() for p in inner.parameters()])
-        _, gathered = accountant._everything()
+        gathered = accountant._gathered_state()
         queue.put(
             (
                 rank,
                 own,
                 examples["dfil"].to_numpy(),
-                np.bincount(gathered.visits.arrays()["person"], minlength=PEOPLE),
+                np.bincount(gathered.table("visits")["person"], minlength=PEOPLE),
                 weights.numpy(),
             )
         )

@@ -9,8 +9,8 @@ from torch.nn import functional as F  # noqa: N812
 
 import seepage
 from seepage.network import FisherAccountant, step_information
+from seepage.network._clipping import Mechanism
 from seepage.network._probe import Probe
-from seepage.network._step import Mechanism
 
 WIDTH, LONGEST, PAD = 3, 6, 1
 LOSS = nn.CrossEntropyLoss()

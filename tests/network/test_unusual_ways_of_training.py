@@ -13,7 +13,7 @@ from torch.utils.data import TensorDataset
 
 import seepage
 from seepage.network import FisherAccountant, step_information
-from seepage.network._step import Mechanism
+from seepage.network._clipping import Mechanism
 
 COUNT = 12
 torch.manual_seed(0)
@@ -199,8 +199,8 @@ def test_a_visit_with_dropout_is_that_of_the_masks_it_drew(clipping):
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), Kept(), nn.Linear(8, 3)).double()
     accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", clipping=clipping, seed=0)
     w = torch.randint(0, 2, X.shape).double() * 2 - 1
-    products = accountant._run.visiting.probe.products((X, Y), lambda name, values: w)
-    mask = accountant._run.visiting.probe.carrier.network[2].mask
+    products = accountant._run.probe.products((X, Y), lambda name, values: w)
+    mask = accountant._run.probe.carrier.network[2].mask
     found = Mechanism(clipping=clipping, max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=0.3).information(
         products
     )[0]
@@ -271,7 +271,7 @@ def token_distances(size, frozen):
     others = TOKENS.clone()
     others[:, 1] = (others[:, 1] + 1) % 10
     between = (model.e(others) - model.e(TOKENS)).detach()
-    products = accountant._run.visiting.probe.products((TOKENS, Y), lambda name, held: between)
+    products = accountant._run.probe.products((TOKENS, Y), lambda name, held: between)
     said = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(products)[
         0
     ]

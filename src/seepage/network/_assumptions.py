@@ -1,13 +1,12 @@
 """What the numbers of an accountant assume, as facts."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from seepage._facts import Assumption, given, personal, public
+from seepage.network._clipping import Mechanism
 from seepage.network._probe import LABEL
-from seepage.network._step import Mechanism
+from seepage.network._state import RunState
 
 _SECRET = "who is in them stays secret: the exact factor for that is applied, with each example's own gradient norm."
 _NO_CREDIT = "no credit is given for sampling (factor 1)."
@@ -20,30 +19,8 @@ SAMPLING = {
 }
 
 
-@dataclass
-class Circumstances:
-    """What came to light about a run, beyond its numbers."""
-
-    kinks: set[str] = field(default_factory=set)
-    values: dict[str, int] = field(default_factory=dict)
-    """The most values that anybody has in each input and embedding, by name."""
-    random_data: bool = False
-    random_network: bool = False
-    low_precision: bool = False
-
-    def state(self) -> dict[str, Any]:
-        """Return a copy, to be saved."""
-        return {**asdict(self), "kinks": sorted(self.kinks)}
-
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> "Circumstances":
-        """Return what `state` returned."""
-        return cls(**{**state, "kinks": set(state["kinks"])})
-
-
 def assumptions(
-    history: Sequence[tuple[Mechanism, str, int]],
-    circumstances: Circumstances,
+    state: RunState,
     *,
     label: str,
     categories: tuple[str, ...],
@@ -66,14 +43,14 @@ def assumptions(
             "whoever sees the final weights alone knows less. They know all else: the other people, the order of "
             "steps, the network.",
         ),
-        _noise([mechanism for mechanism, _, _ in history]),
+        _noise([mechanism for mechanism, _, _ in state.history]),
         Assumption(
             "secret noise",
             "Nobody knows the noise. Opacus draws it from PyTorch's global generator, unless secure_mode is on: "
             "whoever knows its seed (torch.manual_seed) or state takes the noise away, and no number here holds "
             "against them.",
         ),
-        *(Assumption("sampling", sentence) for sentence in dict.fromkeys(SAMPLING[kind] for _, kind, _ in history)),
+        *(Assumption("sampling", SAMPLING[way]) for way in dict.fromkeys(way for _, way, _ in state.history)),
         Assumption(
             "label",
             "The label is a category, and in no number but its success rate."
@@ -82,7 +59,7 @@ def assumptions(
             if label == "public"
             else "The label is private, and counts among a person's values.",
         ),
-        _values(circumstances.values),
+        _values(state.values),
         Assumption(
             "estimate",
             "Numbers are sums over the steps that were taken, an unbiased estimate of an upper bound of the "
@@ -104,7 +81,7 @@ def assumptions(
                 {"ratio": personal(math.sqrt(largest[0] / largest[1]), ".2f")},
             )
         )
-    if any(name.startswith("embedding") for name in circumstances.values):
+    if any(name.startswith("embedding") for name in state.values):
         found.append(
             Assumption(
                 "embedding",
@@ -126,29 +103,29 @@ def assumptions(
                 names={"categories": ", ".join(categories)},
             )
         )
-    if circumstances.kinks:
+    if state.kinks:
         found.append(
             Assumption(
                 "kinks",
                 "The network has kinks ({kinks}): what an input gives away by crossing one is not in the numbers.",
-                names={"kinks": ", ".join(sorted(circumstances.kinks))},
+                names={"kinks": ", ".join(sorted(state.kinks))},
             )
         )
     for holds, kind, sentence in (
         (
-            circumstances.random_data,
+            "random data" in state.flags,
             "augmentation",
             "The data set gives another record each time (random augmentation): the information is about the record "
             "that the network is given, at fresh draws, not about the one it was made from.",
         ),
         (
-            circumstances.random_network,
+            "random network" in state.flags,
             "dropout",
             "The network draws random numbers (dropout): visits draw their own, and that its gradients are those of "
             "training was compared in size only.",
         ),
         (
-            circumstances.low_precision,
+            "low precision" in state.flags,
             "precision",
             "Training computes in lower precision; visits compute in that of the weights.",
         ),

@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from seepage.errors import InputError
-from seepage.network._leaves import mapped
+from seepage.network._clipping import Mechanism
 from seepage.network._probe import LABEL, LABELS, Probe, size_of
-from seepage.network._records import Batch, records
-from seepage.network._step import Mechanism
+from seepage.network._records import Batch, mapped, records
 from seepage.network._tokens import paired
 
 Array = NDArray[np.float64]

@@ -15,10 +15,9 @@ from torch import nn
 
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._ghost import in_rows
-from seepage.network._leaves import leaves_of, mapped
 from seepage.network._losses import per_example
 from seepage.network._probe import Probe, size_of
-from seepage.network._records import Batch
+from seepage.network._records import Batch, leaves_of, mapped
 from seepage.network._tokens import exchanged, paired
 from seepage.network._twin import twin
 

@@ -15,27 +15,22 @@ from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.meaning import reconstruction_floor
 from seepage.network import _layers
-from seepage.network._assumptions import Circumstances
 from seepage.network._categories import Categories, categories_of
-from seepage.network._course import Course
+from seepage.network._clipping import Mechanism
 from seepage.network._directions import Directions, Groups
-from seepage.network._findings import VisitFindings
 from seepage.network._information import NetworkInformation
 from seepage.network._losses import Loss
 from seepage.network._names import Ids, NetworkNames
 from seepage.network._opacus import Attachment, attach
-from seepage.network._plan import VisitPlan
 from seepage.network._probe import Forward, Probe, standard_forward
 from seepage.network._reckoning import reckon
 from seepage.network._records import BatchRecords, Collate, Items, Loader
-from seepage.network._run import Run, State
-from seepage.network._schedule import Schedule
-from seepage.network._step import Mechanism
+from seepage.network._run import Run
+from seepage.network._schedule import Schedule, VisitPlan
+from seepage.network._state import RunState, State
 from seepage.network._tokens import Private
-from seepage.network._trained import TrainedParameters
 from seepage.network._trainer import epochs_of, loader_of, take_over
-from seepage.network._visiting import Visiting
-from seepage.network._visits import Visits
+from seepage.network._twin import TrainedParameters
 
 Tensor = torch.Tensor
 
@@ -146,8 +141,7 @@ class FisherAccountant:
         probe = Probe(
             model, loss, forward=forward or standard_forward, private_label=label == "private", private=private
         )
-        known = Circumstances(kinks=_layers.kinked(model))
-        _layers.warn_of_kinks(known.kinks)
+        _layers.warn_of_kinks(_layers.kinked(model))
         _layers.warn_of_tokens(model)
         self._names = NetworkNames.of(ids)
         random = np.random.default_rng(secrets.randbits(63) if seed is None else seed)
@@ -159,19 +153,8 @@ class FisherAccountant:
         taken = [each.name for each in asked if each.name in directions.names]
         if taken:
             raise InputError(f"categories names {taken[0]!r}, which is among the private numbers too.")
-        count, names = len(self._names), len(directions.names)
-        self._run = Run(
-            clipping,
-            Visiting(model, probe, directions, probes, asked, own, known),
-            Schedule(visited, sweeps, random),
-            Course(count),
-            VisitFindings(
-                Visits(count, names),
-                np.zeros((count, names)),
-                Visits(count, sum(len(each.values) for each in asked)),
-                np.full((count, len(asked)), -2, dtype=np.intp),
-            ),
-        )
+        schedule = Schedule(len(self._names), visited, sweeps, random)
+        self._run = Run(model, probe, directions, schedule, asked, probes=probes, clipping=clipping, seed=own)
         self._parameters = TrainedParameters(model, model, probe.carrier.trained)
         self._attachment: Attachment | None = None
         self._by_hand = False
@@ -180,7 +163,7 @@ class FisherAccountant:
     @property
     def steps(self) -> int:
         """The steps of training that have been accounted for."""
-        return self._run.course.steps
+        return self._run.state.steps
 
     def attach(
         self,
@@ -253,7 +236,7 @@ class FisherAccountant:
             epochs=epochs_of(trainer, loader),
             **options,
         )
-        forward = self._run.visiting.probe.forward
+        forward = self._run.probe.forward
 
         def lossed(model: nn.Module, batch: Any) -> Tensor:
             found: Tensor = self.loss(*forward(model, batch))
@@ -337,8 +320,8 @@ class FisherAccountant:
         batch_size : float
             The people in a batch.
         """
-        passes = self.probes * len(self._run.visiting.directions.names)
-        carrier = self._run.visiting.probe.carrier
+        passes = self.probes * len(self._run.directions.names)
+        carrier = self._run.probe.carrier
         sizes = [p.numel() for p in carrier.network.parameters()]
         trained = sum(p.numel() for p in carrier.trained.values()) / sum(sizes)
         visited, visits = len(self._run.schedule.visited), min(self.sweeps, steps)
@@ -356,9 +339,7 @@ class FisherAccountant:
         attached = self._attachment is not None
         if self._attachment is not None and self.steps:
             self._attachment.check_complete()
-        course, findings = self._everything()
-        run = self._run
-        return reckon(course, findings, run.schedule, run.visiting, self._names, label=self.label, attached=attached)
+        return reckon(self._run, self._gathered_state(), self._names, label=self.label, attached=attached)
 
     def renyi_epsilon(self) -> float:
         """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, for *replacing* a record.
@@ -383,7 +364,7 @@ class FisherAccountant:
 
     def state_dict(self) -> State:
         """Return all that has been accounted for, to be saved with the training checkpoint."""
-        return {**self._run.state(), "settings": self._settings()}
+        return {**self._run.saved(), "settings": self._settings()}
 
     def load_state_dict(self, state: State) -> None:
         """Put back what `state_dict` returned, in place of anything seen since: nothing is counted twice."""
@@ -406,7 +387,7 @@ class FisherAccountant:
         if not (dist.is_available() and dist.is_initialized()):
             raise InputError("synchronize needs an initialized torch.distributed process group.")
         parts: list[State] = [{}] * dist.get_world_size()
-        dist.all_gather_object(parts, {**self._run.findings.state(), **self._run.course.state()})
+        dist.all_gather_object(parts, self._run.state.saved())
         self._gathered = (self.steps, parts)
 
     def __repr__(self) -> str:
@@ -417,31 +398,25 @@ class FisherAccountant:
             raise InputError("This accountant is attached already. A second run of training needs a second accountant.")
 
     def _begin(self, dataset: Items, steps: int, collate: Collate | None, batch: float) -> None:
-        run, attachment = self._run, self._attachment
-        run.visiting.begin(
-            BatchRecords(dataset, collate, lambda: next(iter(self.model.parameters())).device),
-            run.schedule.visited[:2].tolist(),
-            self._batch_size,
-            max(1, round(batch)),
-        )
-        ranks = (0, 1) if attachment is None else (attachment.rank, attachment.ranks)
-        run.schedule.begin(steps, run.visiting.together, *ranks)
+        records = BatchRecords(dataset, collate, lambda: next(iter(self.model.parameters())).device)
+        ranks = (0, 1) if self._attachment is None else (self._attachment.rank, self._attachment.ranks)
+        self._run.begin(records, self._batch_size, max(1, round(batch)), steps, *ranks)
         print(self.plan(steps=steps, batch_size=batch), file=sys.stderr)
 
-    def _everything(self) -> tuple[Course, VisitFindings]:
-        """Return how training went and what was found, by all ranks if there are several."""
-        course, findings = self._run.course, self._run.findings
+    def _gathered_state(self) -> RunState:
+        """Return the state of the run, of all ranks if there are several."""
+        state = self._run.state
         if self._attachment is None or self._attachment.ranks == 1:
-            return course, findings
+            return state
         if self._gathered is None or self._gathered[0] != self.steps:
             raise UnansweredError(
                 "Each rank has visited some of the people only. Call synchronize() on every rank before leakage()."
             )
-        return course.gathered(self._gathered[1]), findings.gathered(self._gathered[1])
+        return state.gathered(self._gathered[1])
 
     def _settings(self) -> dict[str, object]:
         """Return what a saved state must have in common with this accountant."""
-        probe = self._run.visiting.probe
+        probe = self._run.probe
         return {
             "ids": self._names.digest,
             "people": hashlib.sha256(self._run.schedule.visited.tobytes()).hexdigest(),
@@ -449,7 +424,7 @@ class FisherAccountant:
             "label": self.label,
             "private": None if probe.private is None else repr(probe.private),
             "sweeps": self.sweeps,
-            "groups": list(self._run.visiting.directions.names),
-            "categories": [repr(category) for category in self._run.visiting.categories],
+            "groups": list(self._run.directions.names),
+            "categories": [repr(category) for category in self._run.categories],
             "trained parameters": hashlib.sha256("\n".join(probe.carrier.trained).encode()).hexdigest(),
         }

@@ -16,8 +16,8 @@ from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemo
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
 from seepage.network._amplification import replacement_divergence
+from seepage.network._estimator import limits
 from seepage.network._probe import LABEL
-from seepage.network._uncertainty import limits
 
 Array = NDArray[np.float64]
 

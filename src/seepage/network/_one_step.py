@@ -25,14 +25,14 @@ from seepage.network._amplification import tabulated
 from seepage.network._behind import InputInformation, floors
 from seepage.network._categories import Category, apart
 from seepage.network._checks import check_loss_alone, check_tangents, check_tokens, draws_masks, undisturbed
+from seepage.network._clipping import Mechanism
 from seepage.network._directions import Directions
 from seepage.network._ghost import in_rows
-from seepage.network._look import look
 from seepage.network._losses import Loss
 from seepage.network._names import Ids, NetworkNames
 from seepage.network._probe import Direct, Forward, Probe, differentiable, size_of, standard_forward
 from seepage.network._records import Batch, records
-from seepage.network._step import Mechanism
+from seepage.network._run import look
 from seepage.network._tokens import Private
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ from torch import nn
 
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import _checks
-from seepage.network._clipping import SmoothClipping
+from seepage.network._clipping import Mechanism, SmoothClipping
 from seepage.network._ghost import in_rows
 from seepage.network._losses import Loss, per_example
 from seepage.network._names import TWICE
@@ -22,8 +22,7 @@ from seepage.network._probe import size_of
 from seepage.network._records import Loader, overheard
 from seepage.network._run import Run
 from seepage.network._sampler import PoissonSampler
-from seepage.network._step import Mechanism
-from seepage.network._trained import TrainedParameters
+from seepage.network._twin import TrainedParameters
 
 Tensor = torch.Tensor
 Options = dict[str, Any]
@@ -49,7 +48,7 @@ def attach(
         # It samples as Opacus would: leave it in place.
         options = {**options, "poisson_sampling": False}
     if options.get("grad_sample_mode") == "ghost":
-        loss = options.get("criterion", run.visiting.probe.loss)
+        loss = options.get("criterion", run.probe.loss)
         options = {**options, "criterion": _LossOfEach(loss, options.get("loss_reduction", "mean"))}
     make, given = engine.make_private, loader
     if "target_epsilon" in options:
@@ -88,14 +87,14 @@ def _check(
             "Training is private already, and attach calls make_private itself: give it the model, the optimizer and "
             "the data loader as they were before."
         )
-    if run.visiting.model is not model and run.visiting.model not in list(model.modules()):
+    if run.model is not model and run.model not in list(model.modules()):
         raise InputError("model= is another network than the one this accountant was made for.")
-    outside = {id(p) for p in model.parameters() if p.requires_grad} - {id(p) for p in run.visiting.model.parameters()}
+    outside = {id(p) for p in model.parameters() if p.requires_grad} - {id(p) for p in run.model.parameters()}
     if outside:
         raise InputError("This accountant was made for a part of model=, and training publishes all of it.")
-    if len(loader.dataset) != run.course.people:
+    if len(loader.dataset) != run.state.people:
         raise InputError(
-            f"The data loader's data set has {len(loader.dataset)} examples, but ids names {run.course.people}."
+            f"The data loader's data set has {len(loader.dataset)} examples, but ids names {run.state.people}."
         )
     if loader.batch_sampler is None:
         raise InputError("The data loader has no batches (batch_size=None): give it a batch size or a batch sampler.")
@@ -174,7 +173,7 @@ class Attachment:
     ) -> None:
         self.run, self.engine, self.module, self.optimizer = run, engine, module, optimizer
         self.model, self.loader, self.rate, self.sampling = model, loader, rate, sampling
-        self._parameters = TrainedParameters(model, run.visiting.model, run.visiting.probe.carrier.trained)
+        self._parameters = TrainedParameters(model, run.model, run.probe.carrier.trained)
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
         self._drawn: list[list[int]] = []
@@ -195,7 +194,7 @@ class Attachment:
 
     def begin(self) -> None:
         """Take note that the data loader begins anew: batches that were drawn and left do not count any more."""
-        self._begun = self.run.course.batches - self.run.course.steps
+        self._begun = self.run.state.batches - self.run.state.steps
         # A sum is then held, or Opacus takes what was said of the parts that were left for the next ones'.
         held = getattr(self.optimizer, "_is_last_step_skipped", False) or getattr(
             self.optimizer, "_step_skip_queue", ()
@@ -219,9 +218,9 @@ class Attachment:
     def check_complete(self) -> None:
         """Refuse to report on a run of which only a part was seen."""
         counted = self._counted() if self._count is None else self._count
-        if counted != self.run.course.steps:
+        if counted != self.run.state.steps:
             raise UnansweredError(
-                f"Opacus has counted {counted} steps of training and this accountant {self.run.course.steps}: the "
+                f"Opacus has counted {counted} steps of training and this accountant {self.run.state.steps}: the "
                 "numbers would be of another run. Save and load the accountant's state_dict together with the privacy "
                 "engine's checkpoint, and attach before the first step."
             )
@@ -278,7 +277,7 @@ class Attachment:
         later = self.optimizer._step_skip_queue
         ahead = later.count(False) + sum(later[-1:])
         ahead = max(ahead, self.loader.num_workers * (self.loader.prefetch_factor or 0))
-        if self._mixed or self.run.course.batches - self.run.course.steps > self._begun + 1 + ahead:
+        if self._mixed or self.run.state.batches - self.run.state.steps > self._begun + 1 + ahead:
             raise UnsupportedError(
                 "A step adds up several batches, each drawn anew, with signal_skip_step: Opacus books the rate of one. "
                 "Use BatchMemoryManager to split a batch, and leave its loader only where a batch ends; or accumulate "
@@ -288,22 +287,17 @@ class Attachment:
     def _compare(self) -> None:
         """See whether this is the training that was described, at the first step and whenever something changed."""
         trained = self._trained()
-        visiting = self.run.visiting
-        assert visiting.records is not None
-        modes = tuple(module.training for module in visiting.model.modules())
-        state = (modes, self.run.schedule.stretch(self.run.course.steps))
+        run = self.run
+        assert run.records is not None
+        modes = tuple(module.training for module in run.model.modules())
+        state = (modes, run.schedule.stretch(run.state.steps))
         if state == self._checked or trained.count == 0 or not self._drawn:
             return
-        known = visiting.known
+        varying = bool({"random data", "random network"} & set(run.state.flags))
         with _checks.undisturbed(0):
-            visiting.probe.carrier.follow(visiting.model)
-            known.low_precision |= _checks.check_gradients(
-                visiting.probe,
-                trained,
-                self._drawn[::-1],
-                visiting.records.fetch,
-                known.random_data or known.random_network,
-            )
+            run.probe.carrier.follow(run.model)
+            low = _checks.check_gradients(run.probe, trained, self._drawn[::-1], run.records.fetch, varying)
+        run.note("low precision", low)
         self._checked = state
         self._drawn = []
 
@@ -312,10 +306,10 @@ class Attachment:
         if self._ghost:
             norms = getattr(self.module, "_per_sample_gradient_norms", None)
             return _checks.Trained(None, norms)
-        named = {id(p): name for name, p in self.run.visiting.model.named_parameters()}
+        named = {id(p): name for name, p in self.run.model.named_parameters()}
         held = {named.get(id(p)): p.grad_sample for p in self.optimizer.params}
         flat = {name: torch.cat(g) if isinstance(g, list) else g for name, g in held.items() if g is not None}
-        order = list(self.run.visiting.probe.carrier.trained)
+        order = list(self.run.probe.carrier.trained)
         if any(name not in flat for name in order):
             return _checks.Trained(None, None)
         return _checks.Trained([flat[name] for name in order], None)

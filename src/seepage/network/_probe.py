@@ -15,9 +15,8 @@ from torch.utils.checkpoint import CheckpointError
 
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._ghost import Call, Moving, in_rows
-from seepage.network._leaves import leaves_of
 from seepage.network._losses import Loss, check_shares, per_example
-from seepage.network._records import Batch
+from seepage.network._records import Batch, leaves_of
 from seepage.network._tangents import Carrier, ExampleGradients, Move, Products
 from seepage.network._tokens import Masks, Private, masks_of
 

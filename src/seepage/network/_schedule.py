@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from seepage._amounts import size
 from seepage.errors import InputError
 from seepage.network._records import Rows
 
@@ -72,8 +73,8 @@ class Stretches:
 class Schedule:
     """The visits of one run: everybody in each stretch; from the third on, those who seem most exposed twice."""
 
-    def __init__(self, visited: Rows, sweeps: int, random: np.random.Generator) -> None:
-        self.visited, self.sweeps, self._random = visited, sweeps, random
+    def __init__(self, records: int, visited: Rows, sweeps: int, random: np.random.Generator) -> None:
+        self.records, self.visited, self.sweeps, self._random = records, visited, sweeps, random
         self.stretches: Stretches | None = None
         self.together = 1
         """How many are visited at once."""
@@ -116,8 +117,8 @@ class Schedule:
             self._due.setdefault(step, []).extend(parts)
         self._planned = stretch + 1
 
-    def state(self) -> State:
-        """Return what is planned."""
+    def saved(self) -> State:
+        """Return the planned visits, to be saved."""
         due = {step: [torch.from_numpy(rows.copy()) for rows in parts] for step, parts in self._due.items()}
         length = None if self.stretches is None else self.stretches.steps
         return {
@@ -128,7 +129,7 @@ class Schedule:
         }
 
     def restore(self, state: State) -> None:
-        """Put back what `state` returned."""
+        """Put back what `saved` returned."""
         self._due = {step: [rows.numpy() for rows in parts] for step, parts in state["scheduled"].items()}
         self._planned = state["planned"]
         if state["length"] is not None:
@@ -139,3 +140,47 @@ class Schedule:
 def split(rows: Rows, together: int) -> Iterator[Rows]:
     """Yield so many people at a time, or up to a quarter more, in parts of one size: small ones take as long."""
     yield from np.array_split(rows, max(1, math.ceil(len(rows) / (1.25 * together))))
+
+
+# What a visit costs, in examples of training with all parameters: measured by `python -m benchmarks network`.
+_VISIT = 1.6
+
+
+@dataclass(frozen=True)
+class VisitPlan:
+    """The visits that are planned, and what they cost beside training.
+
+    Attributes
+    ----------
+    people, visits, passes : int
+        Who is visited, how often each, and in how many directions each time.
+    steps, batch : float
+        The length of training, and the people in a batch.
+    trained : float
+        The share of the network's parameters that are trained. Where few are, training is cheap beside a visit, which
+        goes through all of the network.
+    """
+
+    people: int
+    visits: int
+    passes: int
+    steps: int
+    batch: float
+    trained: float
+
+    @property
+    def bytes(self) -> int:
+        """The memory that is kept for all of training."""
+        return 8 * self.people * self.visits * (3 + 2 * self.passes)
+
+    @property
+    def cost(self) -> float:
+        """The time of the whole training over that without visits, roughly."""
+        visit = 2 * _VISIT / (1 + self.trained)
+        return 1 + visit * self.people * self.visits * self.passes / (self.steps * self.batch)
+
+    def __str__(self) -> str:
+        return (
+            f"seepage will visit {self.people} people {self.visits} times each in {self.steps} steps: about "
+            f"{self.cost:.2g} times the work of training alone, and {size(self.bytes)} kept."
+        )

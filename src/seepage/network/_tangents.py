@@ -22,7 +22,7 @@ from seepage.network import _ghost
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call, Moving
 from seepage.network._layers import check, is_linear, is_plain, looks_up, units
-from seepage.network._leaves import unpacked
+from seepage.network._records import unpacked
 from seepage.network._tokens import Masks
 from seepage.network._twin import follow, is_at, twin
 

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from seepage.errors import InputError
-from seepage.network._leaves import mapped
-from seepage.network._records import Batch
+from seepage.network._records import Batch, mapped
 
 Tensor = torch.Tensor
 Private = Mapping[Any, Any] | Sequence[Any]

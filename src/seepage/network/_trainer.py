@@ -13,8 +13,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from seepage.errors import InputError, UnsupportedError
-from seepage.network._leaves import leaves_of
-from seepage.network._records import Batch, Collate, Loader
+from seepage.network._records import Batch, Collate, Loader, leaves_of
 
 Tensor = torch.Tensor
 Trainer = Any
