@@ -14,7 +14,6 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.errors import InputError, MinimizerError, UnsupportedError
 from seepage.linear.columns import Features, feature_names, features_of, fitted_columns, is_single, search_of, split
-from seepage.linear.information._endless import refuse_endless
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._preprocessing import AddingFilled, Preprocessing, SolvedSteps, preprocessing_of
 from seepage.linear.information._shape import MovingShape, Shaping, noise_assumptions
@@ -27,10 +26,12 @@ from seepage.linear.objective import (
     balance_of,
     check_supported,
     class_weight_of,
+    escape_of,
     labels_of,
     minimize,
     minimize_absolute,
     newton_sums,
+    no_minimizer,
     read,
 )
 from seepage.linear.rows import (
@@ -51,6 +52,8 @@ Array = NDArray[np.float64]
 COEFFICIENTS, ERRORS = "coefficients", "standard errors"
 # Residuals smaller than this share of the labels have lost half of their digits to the difference.
 _NO_SCATTER = 1e-7
+# A linear program over more parameters than these is solved only where a minimizer seems to be found.
+_MOST_PARAMETERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,8 +402,7 @@ class Fit(Fitted):
         precision = np.float32 if self.preprocess is not None and is_single(self.table) else np.float64
         walk = minimize_absolute if self.problem.selects else minimize
         frame = self._frame()
-        looked_at = (self.problem, self.affine, self.rows, frame, names)
-        refuse = partial(refuse_endless, *looked_at, single=precision is not np.float64)
+        refuse = partial(self._refuse_endless, frame, names, single=precision is not np.float64)
         try:
             found = walk(self.problem, evaluate, names, frame, start_is_fit=start_is_fit, precision=precision)
         except MinimizerError:
@@ -410,6 +412,19 @@ class Fit(Fitted):
         if found.faded:
             refuse(found)
         return found
+
+    def _refuse_endless(self, frame: Frame, names: tuple[str, ...], found: Minimizer | None, *, single: bool) -> None:
+        """Refuse coefficients that grow without limit (eq. 4.7), whether a minimizer seems to be found or not."""
+        problem = self.problem
+        free = (problem.penalty == 0) & (problem.absolute == 0)
+        if problem.free is not None:
+            free = free & problem.free
+        if found is None and free.sum() > _MOST_PARAMETERS:
+            return
+        turned = None if found is None else (found.frame, found.inverse)
+        escape = escape_of(problem.loss, free, self.rows.total, frame, turned=turned, single=single)
+        if escape is not None:
+            raise no_minimizer(escape, names, problem.estimator)
 
     def solved(self, minimizer: Minimizer) -> SolvedSteps:
         """Return what the equations of the steps before the model need to know of it."""

@@ -39,10 +39,10 @@ from seepage.linear.objective._minimizer import minimize as minimize
 from seepage.linear.objective._minimizer import not_unique as not_unique
 from seepage.linear.objective._minimizer import penalty_hessian as penalty_hessian
 from seepage.linear.objective._separation import Cuts as Cuts
-from seepage.linear.objective._separation import Escape as Escape
 from seepage.linear.objective._separation import Search as Search
 from seepage.linear.objective._separation import chosen as chosen
 from seepage.linear.objective._separation import escape_of as escape_of
+from seepage.linear.objective._separation import no_minimizer as no_minimizer
 from seepage.linear.objective._separation import who_tells as who_tells
 from seepage.linear.objective._signs import Smooth as Smooth
 from seepage.linear.objective._signs import settled_signs as settled_signs

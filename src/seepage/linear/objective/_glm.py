@@ -17,7 +17,7 @@ from seepage.linear.objective._absolute import minimum_absolute
 from seepage.linear.objective._likelihoods import CANONICAL, Likelihood, NegativeBinomial
 from seepage.linear.objective._losses import Logistic, Loss, NewtonSums, Softmax, Squared, newton_sums
 from seepage.linear.objective._minimizer import Minimizer, Problem, minimize
-from seepage.linear.objective._separation import Escape, escape_of
+from seepage.linear.objective._separation import escape_of, no_minimizer
 from seepage.linear.rows import Batch, Frame, Labels
 
 Array = NDArray[np.float64]
@@ -290,7 +290,7 @@ def _minimizer(
     return found.parameters if inside and not endless and not found.undecided.size else None
 
 
-def _escape(loss: Loss, rows: Batch, penalty: Array, found: Minimizer | None = None) -> Escape | None:
+def _escape(loss: Loss, rows: Batch, penalty: Array, found: Minimizer | None = None) -> Array | None:
     """Return a direction along which the objective falls forever, if there is one."""
     return escape_of(
         loss,
@@ -298,7 +298,6 @@ def _escape(loss: Loss, rows: Batch, penalty: Array, found: Minimizer | None = N
         lambda of: of(rows),
         Frame.around(rows) if rows.intercept else Frame(),
         turned=None if found is None else (found.frame, found.inverse),
-        groups=[np.array([i]) for i in range(rows.features.shape[1])],
     )
 
 
@@ -306,7 +305,7 @@ def _nothing_found(loss: Likelihood, rows: Batch, penalty: Array, names: Sequenc
     """Say why there is no minimizer, as far as that is known."""
     escape = _escape(loss, rows, penalty)
     if escape is not None:
-        return escape.error(names, "GLM")
+        return no_minimizer(escape, names, "GLM")
     return MinimizerError(
         f"No minimizer of the {loss.family} model with the {loss.link} link was found on this data: its columns may be "
         "collinear, or some combination of them tells all labels apart. Drop columns, or add a penalty."

@@ -12,7 +12,7 @@ which is solved over a few rows; those that its answer moves the wrong way are a
 nothing but d = 0 is left.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,51 +41,12 @@ _PART, _MOST_NAMES = 0.01, 6
 _TOLERANCE = 1e-10
 
 
-@dataclass(frozen=True, eq=False)
-class Escape:
-    """A direction along which the objective falls forever."""
-
-    direction: Array
-    """Of the parameters, shape (p, outputs), in units of the size of each column."""
-    feature: int | None = None
-    """The one feature that is enough, of a model with one output, if one is and is never negative."""
-    label: int = 0
-    """What everybody has who has that feature: 0, or 1 for the other end of what means can be."""
-
-    def error(
-        self,
-        names: Sequence[str],
-        estimator: str,
-        *,
-        levels: Collection[int] = (),
-        classes: Sequence[object] | None = None,
-    ) -> MinimizerError:
-        """Return the error that names the columns that are to blame.
-
-        Parameters
-        ----------
-        names : sequence of str
-            What the parameters of one output are called.
-        estimator : str
-            What the model is called.
-        levels : collection of int
-            The features that tell who has a level of a category.
-        classes : sequence, optional
-            What stands for 0 and 1.
-        """
-        if self.feature is not None:
-            name = names[self.feature]
-            who = f"everybody with {name}" if self.feature in levels else f"everybody whose {name!r} is above zero"
-            label = self.label if classes is None else classes[self.label]
-            said = f"{label:g}" if isinstance(label, int | float) and not isinstance(label, bool) else repr(label)
-            return MinimizerError(
-                f"This {estimator} has no minimizer: {who} has the label {said}, so that its coefficient grows without "
-                "limit. Merge the level with another, drop the column, or fit with a penalty."
-            )
-        return MinimizerError(
-            f"This {estimator} has no minimizer: {who_tells(self.direction, names)} the labels of some people without "
-            "an error, so that coefficients grow without limit. Merge rare levels, drop columns, or fit with a penalty."
-        )
+def no_minimizer(direction: Array, names: Sequence[str], estimator: str) -> MinimizerError:
+    """Return the error that names the columns of a direction along which the objective falls forever."""
+    return MinimizerError(
+        f"This {estimator} has no minimizer: {who_tells(direction, names)} the labels of some people without an error, "
+        "so that coefficients grow without limit. Merge rare levels, drop columns, or fit with a penalty."
+    )
 
 
 def who_tells(direction: Array, names: Sequence[str]) -> str:
@@ -110,10 +71,6 @@ class _SeenRows(Additive):
     gram: Array
     """X^T W X in another frame, with the weights of rows."""
     count: int
-    against: Array
-    """How many rows' margins each feature alone moves the wrong way, upward and downward, shape (2, features)."""
-    signs: Array
-    """How many values of each feature are positive and negative, shape (2, features)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,22 +90,12 @@ class _Looking:
         gram = np.zeros((0, 0))
         if self.turned is not None:
             gram = sum((part.gram(part.every_weight) for part in self.turned.parts(given)), start=np.zeros(()))
-        width = int(given.features.shape[1])
-        against, signs = np.zeros((2, width)), np.zeros((2, width))
-        if self.loss.outputs == 1:
-            positive, below = given.features > 0, given.features < 0
-            # A row without a way to fall is moved wrongly either way.
-            up, down = (np.where(held[:, 0], 0.0, sign * cone[:, 0, 0]) for sign in (1.0, -1.0))
-            against = np.array([positive.T @ (way <= 0) + below.T @ (-way <= 0) for way in (up, down)], dtype=float)
-            signs = np.array([np.ravel(positive.sum(axis=0)), np.ravel(below.sum(axis=0))], dtype=float)
         return _SeenRows(
             squares=np.asarray(sized.gram(np.ones(len(rows))).diagonal()).copy(),
             pull=rows.total(way),
             sizes=sized.total(np.abs(way)),
             gram=gram,
             count=len(rows),
-            against=against,
-            signs=signs,
         )
 
 
@@ -207,10 +154,11 @@ def escape_of(
     frame: Frame,
     *,
     turned: tuple[Frame, Array] | None = None,
-    groups: Sequence[NDArray[np.intp]] = (),
     single: bool = False,
-) -> Escape | None:
-    """Return a direction along which the objective falls forever, or None if there is none.
+) -> Array | None:
+    """Return a direction along which the objective falls forever, of one column if one is enough; None without any.
+
+    It has the shape (p, outputs), in units of the size of each column.
 
     Parameters
     ----------
@@ -225,8 +173,6 @@ def escape_of(
     turned : (Frame, ndarray), optional
         The frame in which a minimizer seems to have been found, and the inverse of the Hessian there: if that is not
         nearly flat in any direction, nothing more is looked at.
-    groups : sequence of arrays of int
-        Features that belong together: if some parameters of one group alone are enough, only they are returned.
     single : bool, default=False
         Whether features were computed in single precision.
     """
@@ -248,22 +194,15 @@ def escape_of(
     found = search.over(free)
     if found is None:
         return None
-    for feature in np.flatnonzero((seen.signs[0] > 0) & (seen.signs[1] == 0) & free[: seen.signs.shape[1], 0]).tolist():
-        for way, against in zip((1.0, -1.0), seen.against[:, feature], strict=True):
-            if not against:
-                unit = np.zeros_like(found)
-                unit[feature] = way
-                ends, _ = _cone(loss, np.array([[0.0], [1.0]]))
-                return Escape(unit, feature, int(np.flatnonzero(ends[:, 0, 0] == way)[0]))
-    for group in groups:
-        own = np.zeros_like(free)
-        own[group] = True
-        # The intercept, if there is one, sets where a column's values part.
-        own[seen.against.shape[1] :] = True
-        fewer = search.over(free & own)
+    size = np.abs(found).max(axis=1)
+    for column in np.argsort(-size, kind="stable")[:_MOST_NAMES]:
+        alone = np.zeros_like(free)
+        # The intercept, if there is one, says at which value of the column labels change.
+        alone[[column, -1]] = True
+        fewer = search.over(free & alone)
         if fewer is not None:
-            return Escape(fewer)
-    return Escape(found)
+            return fewer
+    return found
 
 
 class Search:
