@@ -162,7 +162,7 @@ def test_labels_that_no_margin_reaches_have_a_fit(link, q, labels, intercept):
 @pytest.mark.parametrize("absolute", [0.0, 0.3])
 def test_no_fit_is_outside_the_family(family, link, q, absolute):
     answered = 0
-    for seed in range(3):
+    for seed in range(6):
         random = np.random.default_rng(seed)
         rows = random.normal(size=(12, 2))
         y = {"poisson": random.poisson(1.0, 12), "binomial": random.integers(0, 2, 12)}.get(
