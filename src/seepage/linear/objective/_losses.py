@@ -417,11 +417,13 @@ def newton_sums(batch: Batch, loss: Loss, position: Array, frame: Frame) -> Newt
 
 def _newton_sums(batch: Batch, loss: Loss, position: Array) -> NewtonSums:
     margins = batch.margins(position)
-    slope, curvature, _ = derivatives(batch, loss, margins)
-    values = loss.value(margins, batch.labels)
-    weight = batch.weights
+    values, weight = loss.value(margins, batch.labels), batch.weights
+    value = float(values.sum() if weight is None else np.dot(weight[weight > 0], values[weight > 0]))
+    # A step to where the loss is infinite is turned back, whatever its derivatives are there.
+    outside = np.full((*margins.shape, loss.outputs), np.nan)
+    slope, curvature, _ = derivatives(batch, loss, margins) if np.isfinite(value) else (outside[..., 0], outside, None)
     return NewtonSums(
-        value=float(values.sum() if weight is None else np.dot(weight[weight > 0], values[weight > 0])),
+        value=value,
         gradient=batch.total(slope),
         hessian=_blocks(batch, curvature),
         slope_squares=float((slope**2).sum()),
