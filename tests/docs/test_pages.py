@@ -10,7 +10,7 @@ from pages import ROOT, blocks, run
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs").glob("tutorial/*.md"))]
 PAGES += sorted((ROOT / "docs").glob("how-to/*.md"))
 # Pages that train networks have tests of their own at night, which also look at what they computed.
-NETWORKS = {"opacus.md"}
+NETWORKS = {"opacus.md", "causal-language-model.md"}
 # So have pages about other software.
 ELSEWHERE = {*NETWORKS, "flower.md", "lora.md", "r-and-stata.md"}
 

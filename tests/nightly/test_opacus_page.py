@@ -1,4 +1,4 @@
-"""The how-to page on Opacus, as it stands, on the digits of scikit-learn."""
+"""The how-to pages that train networks, as they are."""
 
 from pages import ROOT, blocks, run
 
@@ -15,3 +15,11 @@ def test_opacus_example_with_three_more_lines():
     assert (examples["dfil"] > 0).mean() > 0.9
     assert "missed: Everyone's label" in page.printed
     assert page.printed.rstrip().endswith("The policy is met.")
+
+
+def test_the_page_on_causal_language_models_names_everybody(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run(ROOT / "docs" / "how-to" / "causal-language-model.md").names
+    for leak in (names["leak"], names["accountant"].leakage()):
+        assert len(leak.examples) == 48
+        assert (leak.examples["dfil"] > 0).all()

@@ -18,6 +18,8 @@ from seepage.network._clipping import Mechanism as Mechanism
 from seepage.network._directions import patches as patches
 from seepage.network._fisher import FisherAccountant as FisherAccountant
 from seepage.network._information import NetworkInformation as NetworkInformation
+from seepage.network._losses import exposure_order as exposure_order
+from seepage.network._losses import mean_per_person as mean_per_person
 from seepage.network._one_step import StepInformation as StepInformation
 from seepage.network._one_step import step_information as step_information
 from seepage.network._one_step import step_success_rate as step_success_rate

@@ -16,6 +16,7 @@ from seepage.leakage import Leakage
 from seepage.meaning import reconstruction_floor
 from seepage.network import _layers
 from seepage.network._categories import Categories, categories_of
+from seepage.network._checks import undisturbed
 from seepage.network._clipping import Mechanism
 from seepage.network._directions import Directions, Groups
 from seepage.network._information import NetworkInformation
@@ -401,6 +402,9 @@ class FisherAccountant:
         records = BatchRecords(dataset, collate, lambda: next(iter(self.model.parameters())).device)
         ranks = (0, 1) if self._attachment is None else (self._attachment.rank, self._attachment.ranks)
         self._run.begin(records, self._batch_size, max(1, round(batch)), steps, *ranks)
+        if self.label == "private":
+            with undisturbed():
+                self._run.probe.private_values(records.fetch([0]))
         print(self.plan(steps=steps, batch_size=batch), file=sys.stderr)
 
     def _gathered_state(self) -> RunState:

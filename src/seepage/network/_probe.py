@@ -161,8 +161,9 @@ class Probe:
         if self.private_label:
             if not (isinstance(target, Tensor) and target.is_floating_point()):
                 raise UnsupportedError(
-                    "label='private' needs labels that are numbers and can move a little: give classes as one-hot "
-                    "probabilities (torch.nn.functional.one_hot(y, classes).float(), which CrossEntropyLoss takes)."
+                    f"label='private' needs labels that are numbers; these are {getattr(target, 'dtype', 'none')}. "
+                    "Give classes as torch.nn.functional.one_hot(y, classes).float(), which CrossEntropyLoss takes; or "
+                    "label='public' with categories={'label': [...]}, which says how often a class is inferred."
                 )
             target = move(LABEL, target)
         return per_example(self.loss, output, target, count)
