@@ -30,10 +30,10 @@ def house(tmp_path_factory):
 
 def test_a_file_of_people_ends_with_1_and_another_with_0(house):
     found = house.run("seepage inspect neighbors.pkl --data people.parquet --ids id")
-    assert (found.code, found.out.splitlines()[0]) == (1, "FAIL: neighbors.pkl must not leave as it is")
+    assert (found.code, found.out.splitlines()[0]) == (1, "FAIL: neighbors.pkl must not be published")
     assert "Please send a table of the coefficients instead" in " ".join(found.out.split())
     found = house.run("seepage inspect ridge.pkl --data people.parquet --ids id")
-    assert (found.code, found.out.splitlines()[0]) == (0, "PASS: ridge.pkl holds nobody that was found")
+    assert (found.code, found.out.splitlines()[0]) == (0, "PASS: ridge.pkl holds no values of these people")
 
 
 def test_pipelines_get_json_and_sarif(house):

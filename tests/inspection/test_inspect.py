@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import pytest
 from inspected import PEOPLE
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -183,8 +183,35 @@ def test_one_number_for_each_person_is_named(tmp_path):
     (finding,) = _found(tmp_path, {"resid": residuals}).findings
     assert (finding.kind, finding.people, finding.word) == ("length", len(PEOPLE), "review")
     assert _kinds(_found(tmp_path, {"whose": [f"{each.hex()}" for each in residuals]})) == {"length", "unread"}
-    (finding,) = _found(tmp_path, {"resid": residuals}, None).findings
-    assert (finding.kind, finding.sure) == ("length", "possible")
+    length, uncompared = _found(tmp_path, {"resid": residuals}, None).findings
+    assert (length.kind, length.sure) == ("length", "possible")
+    assert "1 column of 300 values" in uncompared.sentence()
+
+
+@pytest.mark.parametrize("value", ["text", {"coef": [1.5, 2.5]}])
+def test_without_people_no_file_passes(tmp_path, value):
+    found = _found(tmp_path, value, None)
+    assert (found.verdict, _kinds(found)) == ("review", {"uncompared"})
+    assert "compared with nobody" in found.text()
+
+
+def test_seeds_of_trees_are_named(tmp_path):
+    forest = RandomForestRegressor(30, min_samples_leaf=20, random_state=0).fit(X, Y)
+    (finding,) = _found(tmp_path, forest).findings
+    assert (finding.kind, finding.people, finding.word) == ("seeds", 30, "review")
+    for tree in forest.estimators_:
+        tree.random_state = None
+    assert _found(tmp_path, forest).verdict == "pass"
+
+
+@pytest.mark.parametrize("scale", [100, 0.001])
+def test_values_in_another_unit_are_found_in_another_order(tmp_path, scale):
+    some = PEOPLE.sample(100, random_state=2)
+    assert "rows" in _kinds(_found(tmp_path, scale * some["pressure"].to_numpy()))
+    assert "rows" in _kinds(_found(tmp_path, scale * some[["age", "bmi"]].to_numpy()))
+    rng = np.random.default_rng(4)
+    others = PEOPLE[["age", "bmi"]].apply(lambda column: rng.permutation(column))
+    assert _found(tmp_path, scale * others.to_numpy()[:100]).verdict == "pass"
 
 
 def test_a_folder_is_looked_through_and_paths_are_named(tmp_path):
@@ -218,7 +245,7 @@ def test_what_is_told_names_nobody(tmp_path):
     assert json.loads(found.to_json())["verdict"] == "fail"
     results = json.loads(found.to_sarif())["runs"][0]["results"]
     assert {each["level"] for each in results} <= {"error", "warning"}
-    assert str(found).startswith("FAIL: file.pkl must not leave as it is")
+    assert str(found).startswith("FAIL: file.pkl must not be published")
 
 
 def test_every_kind_of_finding_has_its_sentence():

@@ -204,7 +204,7 @@ def test_a_table_without_people_to_compare_it_with_needs_a_review(tmp_path, name
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     found = seepage.inspect(tmp_path / name)
     assert (found.verdict, {each.kind for each in found.findings}) == ("review", {"uncompared"})
-    assert str(found).startswith(f"REVIEW: {name} was compared with no people")
+    assert str(found).startswith(f"REVIEW: {name} was compared with nobody")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ _PER_PERSON = re.compile(
     r"|X_fit_|event_times\w*|durations|event_observed|support_vectors_|model_frame|predictions|oob_\w+|leverage\w*"
     r"|train_score_per_sample|_y)$"
 )
+_SEED = re.compile(r"(estimators_.*\.random_state|\._seeds)$")
 _USER = re.compile(r"(?<!\w)(/home/|/Users/|[A-Z]:\\+Users\\+)[\w.@ -]")
 
 
@@ -49,3 +50,8 @@ def is_per_person(where: str) -> bool:
 def has_path(text: str) -> bool:
     """Return whether a text names a folder of a user."""
     return _USER.search(text) is not None
+
+
+def is_seed(where: str) -> bool:
+    """Return whether a place is called as the seeds of trees that were grown on samples."""
+    return _SEED.search(where) is not None

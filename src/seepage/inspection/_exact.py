@@ -1,8 +1,7 @@
-"""People's values in arrays and bytes as they are, in single precision, or rounded; and rows and runs of them."""
+"""People's values in arrays as they are, in single precision, rounded or in another unit; and runs of values."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,17 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SIZE = 22
 # Fewer values may be a coincidence, or a minimum.
 FEWEST = 6
-# A run of values is none by chance from this many bits on.
-_SURE = 40.0
+# In bits, how unlikely a coincidence has to be; of values without regard to their order it takes more.
+SURE = 40.0
+_SURE_OF_VALUES = 60.0
 _LONGEST_RUN = 128
-_WIDTH = 6
+# The chance of a coincidence is taken from the first so many values.
+_SAMPLE = 4 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Which columns' values were found, and of how many people."""
+    """The columns whose values are in an array, and the number of people."""
 
     columns: tuple[str, ...]
     people: int
@@ -54,247 +55,173 @@ def chunks(vector: "NDArray[Any]", check: Callable[[], None]) -> Iterator[Array]
     """Yield a vector as floats, piece by piece, as long as a check allows."""
     for start in range(0, len(vector), _CHUNK):
         check()
-        part = vector[start : start + _CHUNK]
         # Minus zero is zero.
-        yield part.astype(np.float64) + 0.0
+        yield vector[start : start + _CHUNK].astype(np.float64) + 0.0
 
 
-class Lookup:
-    """The values of columns that tell whose they are, to be found among others."""
+class KnownValues:
+    """All values of some columns, in double and single precision, to be recognized among others."""
 
     def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
-        self.columns = [each for each in columns if each.telling.sum() >= FEWEST]
-        values, numbers, people = [], [], []
+        self.columns = [column for column in columns if not column.is_progression]
+        values, numbers, people = [np.empty(0)], [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
         for place, column in enumerate(self.columns):
-            known = np.flatnonzero(column.telling)
-            single = column.values[known].astype(np.float32).astype(np.float64)
-            for each in (column.values[known] + 0.0, single + 0.0):
-                values.append(each)
-                numbers.append(np.full(len(known), place, dtype=np.int32))
-                people.append(known.astype(np.int32))
-        self._values = np.concatenate(values) if values else np.empty(0)
-        order = np.argsort(self._values, kind="stable")
-        self._values = self._values[order]
-        self._numbers = np.concatenate(numbers)[order] if values else np.empty(0, dtype=np.int32)
-        self._people = np.concatenate(people)[order] if values else np.empty(0, dtype=np.int32)
+            known = np.flatnonzero(np.isfinite(column.values)).astype(np.int32)
+            double = column.values[known]
+            with np.errstate(over="ignore"):
+                single = double.astype(np.float32).astype(np.float64)
+            values += [double + 0.0, single + 0.0]
+            numbers += [np.full(2 * len(known), place, dtype=np.int32)]
+            people += [known, known]
+        every = np.concatenate(values)
+        order = np.argsort(every, kind="stable")
+        self._values = every[order]
+        self._numbers, self._people = np.concatenate(numbers)[order], np.concatenate(people)[order]
+        self._sieve = Sieve(self._values.view(np.uint64))
 
-    @cached_property
-    def _sieve(self) -> Sieve:
-        return Sieve(self._values.view(np.uint64))
-
-    def found(self, array: "NDArray[Any]", check: Callable[[], None]) -> Hits | None:
-        """Return whose values an array holds, more often than by chance."""
-        if not self.columns:
+    def hits(self, array: "NDArray[Any]", check: Callable[[], None]) -> Hits | None:
+        """Return whose values an array holds, more of them than by coincidence."""
+        matched = [part[self._sieve.passed(part.view(np.uint64))] for part in chunks(flat(array), check)]
+        entries = self._entries(np.unique(np.concatenate(matched)) if matched else np.empty(0))
+        if len(entries) < FEWEST:
             return None
-        hit: list[Array] = []
-        for part in chunks(flat(array), check):
-            may = part[self._sieve.passed(part.view(np.uint64))]
-            if len(may):
-                places = np.searchsorted(self._values, may)
-                near = self._values[np.minimum(places, len(self._values) - 1)]
-                hit.append(np.unique(may[near == may]))
-        return self._judged(np.unique(np.concatenate(hit)), array) if hit else None
+        names, people = list[str](), list[NDArray[np.int32]]()
+        some = np.unique(flat(array)[:_SAMPLE].astype(np.float64))
+        for place, column in enumerate(self.columns):
+            mine = entries[self._numbers[entries] == place]
+            values = np.unique(self._values[mine])
+            if len(values) >= FEWEST and _surprise(column, values, some) >= _SURE_OF_VALUES:
+                names.append(column.name)
+                # Of a value that many share, it is hardly known whose it is.
+                people.append(np.unique(self._people[mine])[: len(values) if column.density <= TELLING else None])
+        return Hits(tuple(names), len(np.unique(np.concatenate(people)))) if names else None
 
-    def _judged(self, values: Array, array: "NDArray[Any]") -> Hits | None:
-        if len(values) < FEWEST:
-            return None
-        starts = np.searchsorted(self._values, values, "left")
-        stops = np.searchsorted(self._values, values, "right")
-        entries = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
-        counts = np.zeros(len(self.columns), dtype=int)
-        pairs = np.unique(np.column_stack([self._numbers[entries], np.repeat(values, stops - starts)]), axis=0)
-        np.add.at(counts, pairs[:, 0].astype(int), 1)
-        kept = [i for i, count in enumerate(counts) if count >= FEWEST and count >= self._needed(i, array)]
-        if not kept:
-            return None
-        whose = entries[np.isin(self._numbers[entries], kept)]
-        # A value that many share is hardly anybody's: people are no more than values.
-        people = min(len(np.unique(self._people[whose])), int(counts[kept].sum()))
-        return Hits(tuple(self.columns[i].name for i in kept), people)
+    def _entries(self, values: Array) -> "NDArray[np.intp]":
+        """Return the places of values among those that are known."""
+        starts, stops = np.searchsorted(self._values, values, "left"), np.searchsorted(self._values, values, "right")
+        counts = stops - starts
+        return np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
-    def _needed(self, place: int, array: "NDArray[Any]") -> float:
-        """Return how many values must be found to be no chance: five times as many as lie on each other, and some."""
-        column = self.columns[place]
-        if column.density == 0.0:
-            return FEWEST
-        vector = flat(array)
-        part = np.unique(vector[: 4 * _CHUNK].astype(np.float64))
-        low, high = column.distinct[[0, -1]]
-        part = part[(part >= low) & (part <= high)]
-        steps = (part - low) / column.step
-        possible = int((np.abs(steps - np.rint(steps)) < 1e-6).sum()) * max(len(vector) / (4 * _CHUNK), 1.0)
-        return FEWEST + 5.0 * column.density * possible
-
-    def few(self, array: "NDArray[Any]") -> bool:
-        """Return whether a short array holds several values of one person, or the ends of columns."""
-        vector = np.unique(flat(array).astype(np.float64))
-        places = np.searchsorted(self._values, vector)
-        hit = vector[self._values[np.minimum(places, len(self._values) - 1)] == vector] if self.columns else vector[:0]
-        if not len(hit):
-            return False
-        entries = np.flatnonzero(np.isin(self._values, hit))
-        certain = entries[[self.columns[i].density * len(vector) < 0.01 for i in self._numbers[entries]]]
-        pairs = np.unique(np.column_stack([self._people[certain], self._numbers[certain]]), axis=0)
-        return bool(len(pairs)) and int(np.unique(pairs[:, 0], return_counts=True)[1].max()) >= 2
-
-
-class Sets:
-    """Columns whose single values tell nothing, and all of them together do: the times of events, each once."""
-
-    def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
-        self._columns = [each for each in columns if each.telling.sum() < FEWEST and not each.is_progression]
-
-    def found(self, array: "NDArray[Any]") -> Hits | None:
-        """Return of which column an array holds values and nothing else."""
-        if not 2 * FEWEST <= array.size <= _CHUNK:
-            return None
+    def of_one_person(self, array: "NDArray[Any]") -> bool:
+        """Return whether a short array holds several values of one person."""
         values = np.unique(flat(array).astype(np.float64))
-        for column in self._columns:
-            if len(values) <= len(column.distinct) and column.distinct[0] <= values[0] <= column.distinct[-1]:
-                inside = np.isin(values, column.distinct)
-                if inside.mean() > 0.98 and column.surprise(values[inside]) >= _SURE + 20.0:
-                    return Hits((column.name,), int(np.isin(column.values, values).sum()))
-        return None
+        entries = self._entries(values)
+        chances = np.ones(len(entries))
+        for place, column in enumerate(self.columns):
+            mine = self._numbers[entries] == place
+            chances[mine] = column.chances(self._values[entries[mine]])
+        rare = entries[chances * len(values) < 0.01]
+        pairs = np.unique(np.column_stack([self._people[rare], self._numbers[rare]]), axis=0)
+        return len(pairs) > 0 and int(np.unique(pairs[:, 0], return_counts=True)[1].max()) >= 2
+
+
+def _surprise(column: MeasuredColumn, values: Array, some: Array) -> float:
+    """Return in bits how unlikely so many hits are among numbers on the column's grid (Chernoff's bound by chance)."""
+    low, high = column.distinct[[0, -1]]
+    some = some[(some >= low) & (some <= high)]
+    if column.step > 0.0:
+        steps = (some - low) / column.step
+        some = some[np.abs(steps - np.rint(steps)) < 1e-6]
+    tries, hits, bits = column.chances(some), column.chances(values), 0.0
+    for chance in np.unique(hits):
+        hit = int((hits == chance).sum())
+        share = min(hit / max(int((tries == chance).sum()), hit), 1.0 - 1e-12)
+        if share > chance:
+            odds = share * np.log2(share / chance) + (1 - share) * np.log2((1 - share) / max(1 - chance, 1e-12))
+            bits += hit / share * float(odds)
+    return bits
 
 
 class Runs:
-    """Parts of rows, and of columns in their order: what is telling together though no value is."""
+    """Values that follow each other in the order of the rows, of columns whose single values say nothing."""
 
-    def __init__(self, rows: Array, columns: tuple[MeasuredColumn, ...]) -> None:
-        known = np.concatenate([rows[np.isfinite(rows)], *(each.distinct for each in columns)]) + 0.0
-        self._sieve = Sieve(known.view(np.uint64))
+    def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
         self._columns: list[tuple[str, int, NDArray[np.uint64], NDArray[np.intp]]] = []
-        width = rows.shape[1] - _WIDTH + 1
-        if width > 0:
-            # Where most values differ from the one before.
-            changes = (rows[:, 1:] != rows[:, :-1]).astype(np.int8)
-            varied = sum(changes[:, i : i + width] for i in range(_WIDTH - 1)) >= _WIDTH // 2
-            hashes = hashed(rows[:, i : i + width] for i in range(_WIDTH))
-            whose = np.broadcast_to(np.arange(len(rows))[:, None], hashes.shape)
-            self._add("", _WIDTH, hashes[varied], whose[varied], shared=2)
+        known = [np.empty(0)]
         for column in columns:
-            if column.density <= TELLING or column.is_progression or column.bits <= 0:
+            length = max(FEWEST, int(np.ceil(SURE / column.bits))) if column.bits > 0 else _LONGEST_RUN + 1
+            count, values = len(column.values) - length + 1, column.values
+            if length > _LONGEST_RUN or count <= 0:
                 continue
-            length, values = max(_WIDTH, int(np.ceil(_SURE / column.bits))), column.values
-            count = len(values) - length + 1
-            if length <= _LONGEST_RUN and count > 0:
-                changes = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
-                varied = changes[length - 1 :] > changes[:count]
-                hashes = hashed(values[i : i + count] for i in range(length))
-                self._add(column.name, length, hashes[varied], np.flatnonzero(varied), shared=1)
+            known.append(column.distinct + 0.0)
+            changes = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
+            varied = changes[length - 1 :] > changes[:count]
+            hashes = hashed(values[i : i + count] for i in range(length))
+            once, first, times = np.unique(hashes[varied], return_index=True, return_counts=True)
+            places = np.flatnonzero(varied)[first[times == 1]]
+            self._columns.append((column.name, length, once[times == 1], places))
+        self._sieve = Sieve(np.concatenate(known).view(np.uint64))
 
-    def _add(
-        self, name: str, length: int, hashes: "NDArray[np.uint64]", whose: "NDArray[np.intp]", *, shared: int
-    ) -> None:
-        found, first, counts = np.unique(hashes, return_index=True, return_counts=True)
-        kept = counts <= shared
-        if kept.any():
-            self._columns.append((name, length, found[kept], whose[first[kept]]))
-
-    def found(self, array: "NDArray[Any]", check: Callable[[], None]) -> Hits | None:
-        """Return whose rows, or runs of values, an array holds in their order."""
-        # Row by row, and column by column: the memory may go either way.
-        views = (
-            [array.reshape(-1)] if array.ndim < 2 or min(array.shape) < 2 else [array.reshape(-1), array.T.reshape(-1)]
-        )
+    def hits(self, array: "NDArray[Any]", check: Callable[[], None]) -> Hits | None:
+        """Return which columns have runs in an array, row by row or column by column."""
         people: set[int] = set()
         names: dict[str, None] = {}
-        for vector in views:
-            for part in chunks(vector, check):
-                inside = self._sieve.passed(part.view(np.uint64))
-                if np.count_nonzero(inside) < _WIDTH:
-                    continue
-                for name, length, hashes, whose in self._columns:
-                    hits = self._whose(part, inside, length, hashes, whose)
-                    if len(hits) and (name or len(hits) >= FEWEST):
-                        names[name or "several columns"] = None
-                        people.update((hits[:, None] + np.arange(length if name else 1)).reshape(-1).tolist())
+        views = [array] if array.ndim < 2 or min(array.shape) < 2 else [array, array.T]
+        for part in (part for view in views for part in chunks(view.reshape(-1), check)):
+            inside = self._sieve.passed(part.view(np.uint64))
+            sums = np.concatenate([[0], np.cumsum(inside, dtype=np.int32)])
+            for name, length, hashes, places in self._columns:
+                starts = np.flatnonzero(sums[length:] - sums[:-length] == length) if len(part) >= length else hashes[:0]
+                if len(starts) and len(hashes):
+                    mine = hashed(part[starts + i] for i in range(length))
+                    at = np.minimum(np.searchsorted(hashes, mine), len(hashes) - 1)
+                    hit = np.unique(places[at[hashes[at] == mine]])
+                    if len(hit):
+                        names[name] = None
+                        people.update((hit[:, None] + np.arange(length)).reshape(-1).tolist())
         return Hits(tuple(names), len(people)) if names else None
 
-    @staticmethod
-    def _whose(
-        part: Array,
-        inside: "NDArray[np.bool_]",
-        length: int,
-        hashes: "NDArray[np.uint64]",
-        whose: "NDArray[np.intp]",
-    ) -> "NDArray[np.intp]":
-        if len(part) < length:
-            return whose[:0]
-        sums = np.concatenate([[0], np.cumsum(inside, dtype=np.int32)])
-        starts = np.flatnonzero(sums[length:] - sums[:-length] == length)
-        if not len(starts):
-            return whose[:0]
-        found = hashed(part[starts + i] for i in range(length))
-        places = np.minimum(np.searchsorted(hashes, found), len(hashes) - 1)
-        return np.unique(whose[places[hashes[places] == found]])
 
-
-def hashed(columns: Any) -> "NDArray[np.uint64]":
+def hashed(columns: "Iterable[NDArray[Any]]") -> "NDArray[np.uint64]":
     """Return one number for each sequence of floats, given value by value."""
     total: Any = np.uint64(7)
     with np.errstate(over="ignore"):
-        for each in columns:
-            total = (total ^ (each + 0.0).view(np.uint64)) * _ODD
+        for column in columns:
+            total = (total ^ (column + 0.0).view(np.uint64)) * _ODD
             total = total ^ (total >> np.uint64(29))
     return np.asarray(total)
 
 
-_Known = dict[tuple[str, str, str], tuple[NDArray[Any], NDArray[np.intp]]]
-
-
 class BytePatterns:
-    """The bytes that telling values have in any type and byte order, to be found wherever they lie."""
+    """The bytes of rare values in any type and byte order, to be recognized at any place."""
 
-    def __init__(self, columns: tuple[MeasuredColumn, ...], named: dict[str, tuple[str, int]]) -> None:
-        self._eight: _Known = {}
-        self._four: _Known = {}
-        for name in {name for name, _ in named.values()}:
-            ends = [(text.encode()[-8:], person) for text, (of, person) in named.items() if of == name]
-            told = [(int.from_bytes(end, "little"), person) for end, person in ends if len(end) == 8]
-            if told:
-                ends_of = np.array([pattern for pattern, _ in told], dtype=np.uint64)
-                self._eight[name, "text", "<"] = (ends_of, np.array([person for _, person in told]))
+    def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
+        self._known: dict[int, list[tuple[str, NDArray[Any], NDArray[np.intp]]]] = {8: [], 4: []}
         for column in columns:
-            values = np.where(column.telling, column.values, np.nan)
-            whole = np.isfinite(values) & (np.abs(values) < 2**62) & (values == np.rint(values))
-            for code in ("f8", "i8", "f4", "i4"):
-                # Small whole numbers are everywhere.
-                fits = np.isfinite(values) & (values != 0)
-                if code[0] == "i":
-                    fits = whole & (np.abs(values) >= 2**12) & (np.abs(values) < 2.0 ** (8 * int(code[1]) - 1))
-                kept = np.flatnonzero(fits)
-                if len(np.unique(values[kept])) < FEWEST:
-                    continue
-                for order in "<>":
-                    into = self._eight if code[1] == "8" else self._four
-                    patterns = values[kept].astype(f"{order}{code}").view(f"<u{code[1]}")
-                    into[column.name, code, order] = (patterns, kept)
+            values, people = column.values, np.arange(len(column.values))
+            rare = np.isfinite(values) & (values != 0)
+            rare[rare] = column.chances(values[rare]) <= TELLING
+            whole = rare & (np.abs(values) >= 2**12) & (np.abs(values) < 2**62) & (values == np.rint(values))
+            for code, fits in (("f8", rare), ("f4", rare), ("i8", whole), ("i4", whole & (np.abs(values) < 2**31))):
+                if len(np.unique(values[fits])) >= FEWEST:
+                    size = int(code[1])
+                    for order in "<>":
+                        with np.errstate(over="ignore"):
+                            patterns = values[fits].astype(order + code).view(f"<u{size}")
+                        self._known[size].append((column.name, patterns, people[fits]))
 
-    def found(self, data: memoryview, check: Callable[[], None]) -> Hits | None:
-        """Return whose values some bytes hold, at any place."""
+    def hits(self, data: memoryview, check: Callable[[], None]) -> Hits | None:
+        """Return whose values some bytes hold."""
         names: dict[str, None] = {}
         people: set[int] = set()
-        for size, known in ((8, self._eight), (4, self._four)):
+        for size, known in self._known.items():
             if not known or len(data) < size:
                 continue
-            every = np.unique(np.concatenate([patterns for patterns, _ in known.values()]))
-            sieve, hit = Sieve(every.astype(np.uint64)), [every[:0]]
+            every = np.unique(np.concatenate([patterns for _, patterns, _ in known]))
+            sieve, matched = Sieve(every.astype(np.uint64)), [every[:0]]
             for start in range(0, len(data), 8 * _CHUNK):
                 check()
                 part = data[start : start + 8 * _CHUNK + size - 1]
-                if not np.any(np.frombuffer(part, np.uint8)):
-                    continue
                 for offset in range(min(size, len(part) - size + 1)):
                     view = np.frombuffer(part, f"<u{size}", (len(part) - offset) // size, offset)
                     may = view[sieve.passed(view.astype(np.uint64))]
-                    hit.append(np.unique(may[np.isin(may, every)]))
-            values = np.unique(np.concatenate(hit))
-            for (name, _, _), (patterns, kept) in known.items():
+                    matched.append(np.unique(may[np.isin(may, every)]))
+            values = np.unique(np.concatenate(matched))
+            # By coincidence, as many match as patterns and places meet.
+            chance = len(every) * len(data) / 2.0 ** (8 * size)
+            for name, patterns, whose in known:
                 inside = np.isin(patterns, values)
-                # By chance, as many are found as patterns and places meet.
-                chance = len(every) * len(data) / 2.0 ** (8 * size)
                 if len(np.unique(patterns[inside])) >= FEWEST + 5 * chance:
                     names[name] = None
-                    people.update(kept[inside].tolist())
+                    people.update(whose[inside].tolist())
         return Hits(tuple(names), len(people)) if names else None

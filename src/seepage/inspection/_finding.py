@@ -6,20 +6,22 @@ from typing import Literal
 from seepage.pages import counted
 
 Word = Literal["pass", "review", "fail"]
-Kind = Literal["rows", "scaled", "ids", "length", "single", "rare", "stored", "path", "uncompared", "unread"]
+Kind = Literal["rows", "scaled", "ids", "stored", "length", "single", "rare", "seeds", "path", "uncompared", "unread"]
 _WORDS: dict[Kind, Word] = {"rows": "fail", "scaled": "fail", "ids": "fail"}
 RULES: dict[Kind, str] = {
     "rows": "Values of people are in the file.",
     "scaled": "Values of people are in the file, scaled or in another order.",
     "ids": "Ids of people are in the file.",
+    "stored": "An object of a class that stores people is in the file.",
     "length": "One number for each person is in the file.",
     "single": "Values of single people are in the file.",
     "rare": "A level that only a few people have is in the file.",
-    "stored": "An object of a class that stores people is in the file.",
+    "seeds": "The seeds of random samples of people are in the file.",
     "path": "A path with the name of a user is in the file.",
-    "uncompared": "Rows of the file were compared with no people, because none were given.",
+    "uncompared": "The file was compared with nobody, because no people were given.",
     "unread": "A part of the file was not read.",
 }
+ORDER = tuple(RULES)
 _INSTEAD = "Please send a table of the coefficients instead, or a model without its data (skops)."
 
 
@@ -30,8 +32,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        "rows", "scaled", "ids", "length", "single", "rare", "stored", "path",
-        "uncompared" or "unread".
+        "rows", "scaled", "ids", "stored", "length", "single", "rare", "seeds",
+        "path", "uncompared" or "unread".
     where : str
         The first place in the file.
     about : tuple of str
@@ -74,8 +76,10 @@ class Finding:
             "rare": f"{at} names a level of {shown} that fewer than 3 people have. Please merge rare levels first.",
             "stored": f"{at} holds an object that stores {shown}. {_INSTEAD}",
             "path": f"{at} holds a path with the name of a user. Please clear it.",
-            "uncompared": f"{at} has 20 rows or more, and no people were given to compare it with. Please give them: "
-            "--data people.parquet.",
+            "seeds": f"{at} holds the seeds of {counted(self.people, 'tree')}: the samples of people that trees were "
+            "grown on can be drawn again. Please set random_state of every tree to None before saving.",
+            "uncompared": f"{at} was compared with nobody; it holds {shown or 'no column of 20 values'}. Please "
+            "name the people: --data people.parquet.",
             "unread": f"{at} was not read: {shown}. Please send it in a format that is read (CSV, Parquet, skops), "
             "or in smaller files.",
         }[self.kind]

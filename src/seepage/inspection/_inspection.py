@@ -1,4 +1,4 @@
-"""The result of looking into a file, and how it is told."""
+"""The result of an inspection, as text, JSON and SARIF."""
 
 import json
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from seepage.pages import Document, Mark, Section, visible
 
 @dataclass(frozen=True)
 class Inspection:
-    """What is in a file besides the model.
+    """The findings in a file.
 
-    It tells no value and no id of anybody, so that it can be sent to whoever made the file.
+    They hold no value and no id, and can be sent to the author of the file.
 
     Attributes
     ----------
     path : Path
     findings : tuple of Finding
-        The gravest first.
+        The most serious first.
     people : int
-        How many people the file was held against; 0 if none were given.
+        The number of people that the file was compared with; 0 if none were given.
     """
 
     path: Path
@@ -33,56 +33,55 @@ class Inspection:
 
     @property
     def verdict(self) -> Word:
-        """The worst word of all findings: "pass", "review" or "fail"."""
-        words = {each.word for each in self.findings}
+        """The worst verdict of all findings: "pass", "review" or "fail"."""
+        words = {finding.word for finding in self.findings}
         return "fail" if "fail" in words else "review" if words else "pass"
 
     def document(self) -> Document:
         """Return it as a document."""
-        said = tuple(f"{each.word} ({each.sure}): {each.sentence()}" for each in self.findings)
+        sentences = tuple(f"{one.word} ({one.sure}): {one.sentence()}" for one in self.findings)
         marks: dict[Word, Mark] = {"pass": "met", "review": "open", "fail": "missed"}
-        found = Section("Findings", said or ("None.",), mark=marks[self.verdict])
-        return Document(self._headline(), "", (found, Section("Method", (self._how(),))))
+        findings = Section("Findings", sentences or ("None.",), mark=marks[self.verdict])
+        return Document(self._headline(), "", (findings, Section("Method", (self._method(),))))
 
     def text(self) -> str:
-        """Return it as a person reads it on a terminal."""
+        """Return it as text for a terminal."""
         return pages.text(self.document()).rstrip()
 
     def to_json(self) -> str:
-        """Return it for a machine."""
+        """Return it as JSON."""
         findings: list[Json] = [
-            {**asdict(each), "about": list(each.about), "verdict": each.word, "sentence": each.sentence()}
-            for each in self.findings
+            {**asdict(one), "about": list(one.about), "verdict": one.word, "sentence": one.sentence()}
+            for one in self.findings
         ]
-        said: dict[str, Json] = {
+        content: dict[str, Json] = {
             "schema": "urn:seepage:inspect:1",
             "seepage": __version__,
             "path": str(self.path),
             "verdict": self.verdict,
             "people": self.people,
             "findings": findings,
-            "how": self._how(),
+            "method": self._method(),
         }
-        return json.dumps(said, indent=2, allow_nan=False)
+        return json.dumps(content, indent=2, allow_nan=False)
 
     def to_sarif(self) -> str:
         """Return a log of the Static Analysis Results Interchange Format: one result for each finding."""
         return as_sarif([self])
 
     def _headline(self) -> str:
-        words = {"pass": "holds nobody that was found", "review": "needs a look", "fail": "must not leave as it is"}
-        if any(each.kind == "uncompared" for each in self.findings):
-            words["review"] = "was compared with no people"
+        words = {"pass": "holds no values of these people", "review": "needs a review", "fail": "must not be published"}
+        if not self.people:
+            words["review"] = "was compared with nobody"
         return f"{self.verdict.upper()}: {visible(self.path.name)} {words[self.verdict]}"
 
-    def _how(self) -> str:
+    def _method(self) -> str:
         if not self.people:
-            return (
-                "No data were given, so it was judged by shapes, classes and names alone: give the data to find rows."
-            )
+            return "Compared with nobody: judged by classes, names and shapes. Name the people: --data people.parquet."
         return (
-            f"Held against {self.people:,} people: values as they are, in single precision, rounded, scaled, shifted, "
-            "sorted and in another order. What was transformed in another way, or encrypted, is not found."
+            f"Compared with {self.people:,} people: values as they are, in single precision, rounded, in other units, "
+            "scaled, shifted, sorted and in another order. Values that were transformed in another way, or encrypted, "
+            "are not recognized."
         )
 
     def __str__(self) -> str:
@@ -93,7 +92,7 @@ class Inspection:
 
 
 def as_sarif(inspections: Sequence[Inspection]) -> str:
-    """Return what was found in several files as one log of the Static Analysis Results Interchange Format.
+    """Return the findings in several files as one log of the Static Analysis Results Interchange Format.
 
     Parameters
     ----------
@@ -101,7 +100,7 @@ def as_sarif(inspections: Sequence[Inspection]) -> str:
     """
     rules = [{"id": f"seepage/inspect-{kind}", "shortDescription": {"text": words}} for kind, words in RULES.items()]
     driver = {"name": "seepage", "semanticVersion": __version__, "rules": rules}
-    results = [_result(each.path, finding) for each in inspections for finding in each.findings]
+    results = [_result(one.path, finding) for one in inspections for finding in one.findings]
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

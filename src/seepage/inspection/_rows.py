@@ -1,7 +1,7 @@
-"""Rows of people in tables of few digits: no value tells whose it is, and two or three beside each other do."""
+"""Rows of people in tables of few digits: no value says whose it is, and two or three of a row together do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from seepage._tables import Array
 from seepage.inspection._exact import FEWEST, Hits, hashed
 from seepage.inspection._people import MeasuredColumn
 
-# Of longer tables the first rows are looked at, and of wider ones the first columns.
+# Of longer tables the first rows are looked at; wider ones are several tables.
 _ROWS, _COLUMNS = 200_000, 64
 _SAMPLE = 2_048
+_PROBES = 16
 _SHUFFLES = 8
 # Columns of a table whose rows follow each other in one array.
 _INTERLEAVED = 8
@@ -21,21 +22,25 @@ _INTERLEAVED = 8
 _NEW = 20
 # A column of a table is one of the people's where nearly all of its values are values of that.
 _INSIDE = 0.95
+# Other units, such as cm and m, or shares and percentages.
+SCALES = (1.0, 100.0, 0.01, 10.0, 0.1, 1000.0, 0.001)
 
 
 @dataclass(eq=False)
 class NeighborColumns:
-    """Columns of one table, which come one after the other."""
+    """Columns of one table."""
 
     where: str = ""
     names: list[str] = field(default_factory=list)
     columns: "list[NDArray[Any]]" = field(default_factory=list)
+    is_guess: bool = False
+    """Whether its width is a guess; then its columns are not compared in other units."""
 
     @classmethod
     def of(cls, where: str, rows: "NDArray[Any]") -> "NeighborColumns":
         """Take the rows of an array for columns, if they are not too many for that."""
-        few = rows if len(rows) <= _COLUMNS else rows[:0]
-        return cls(where, [""] * len(few), [each[:_ROWS] for each in few])
+        some = rows if len(rows) <= _COLUMNS else rows[:0]
+        return cls(where, [""] * len(some), [row[:_ROWS] for row in some])
 
     @classmethod
     def interleaved(cls, where: str, values: "NDArray[Any]") -> "Iterator[NeighborColumns]":
@@ -43,34 +48,40 @@ class NeighborColumns:
         for width in range(2, min(_INTERLEAVED, len(values) // FEWEST) + 1):
             rest = len(values) % width
             for part in (values[rest:], *([values[:-rest]] if rest else [])):
-                yield cls.of(where, part.reshape(-1, width).T)
+                yield replace(cls.of(where, part.reshape(-1, width).T), is_guess=True)
 
-    def takes(self, array: "NDArray[Any]") -> bool:
-        """Return whether an array can be a column of the same table."""
-        return array.ndim == 1 and (not self.columns or len(array) == len(self.columns[0]))
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no more columns."""
+        return len(self.columns) >= _COLUMNS
 
     def add(self, where: str, array: "NDArray[Any]") -> None:
-        """Take one more."""
+        """Take one more column."""
         self.where = self.where or where
-        if len(self.columns) < _COLUMNS:
-            self.names.append(where.rpartition(".")[2])
-            self.columns.append(array[:_ROWS])
+        self.names.append(where.rpartition(".")[2])
+        self.columns.append(array[:_ROWS])
 
 
 class PeopleRows:
-    """The people's columns, to be found beside each other in whatever order."""
+    """The people's columns in several units, to be recognized next to each other in any order."""
 
-    def __init__(self, numbers: tuple[MeasuredColumn, ...]) -> None:
-        self._numbers = [each for each in numbers if len(each.distinct) > 1 and not each.is_progression]
+    def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
+        some = [column for column in columns if len(column.distinct) > 1]
+        others = [column for column in some if not column.is_text]
+        self._in_units = len(some)
+        self._columns = [(1.0, column) for column in some]
+        self._columns += [(scale, column.scaled(scale, None)) for scale in SCALES[1:] for column in others]
+        self._low = np.array([column.distinct[0] for _, column in self._columns])
+        self._high = np.array([column.distinct[-1] for _, column in self._columns])
 
-    def found(self, columns: "list[NDArray[Any]]", names: list[str]) -> Hits | None:
+    def hits(self, table: NeighborColumns) -> Hits | None:
         """Return whose rows a table holds, more often than one whose columns were shuffled would."""
-        if len(columns) < 2 or len(columns[0]) < FEWEST:
+        if len(table.columns) < 2 or len(table.columns[0]) < FEWEST:
             return None
-        matched = self._matched(columns, names)
+        matched = self._matched(table)
         if len(matched) < 2:
             return None
-        mine = hashed(each.values for each, _ in matched)
+        mine = hashed(column.values for column, _ in matched)
         every, first, theirs = np.unique(mine, return_index=True, return_counts=True)
         # What several people have in common is nobody's.
         keys, first = every[theirs == 1], first[theirs == 1]
@@ -89,24 +100,30 @@ class PeopleRows:
         sure = part and copies.sum() * len(keys) >= _NEW * len(mine)
         if people < FEWEST + (0.0 if sure else 5.0 * float(np.mean(chance))):
             return None
-        return Hits(tuple(each.name for each, _ in matched), people)
+        return Hits(tuple(column.name for column, _ in matched), people)
 
-    def _matched(self, columns: "list[NDArray[Any]]", names: list[str]) -> list[tuple[MeasuredColumn, Array]]:
+    def _matched(self, table: NeighborColumns) -> list[tuple[MeasuredColumn, Array]]:
         """Return which of the people's columns those of a table are: of that name, or of the nearest spread."""
-        found: dict[str, tuple[MeasuredColumn, Array]] = {}
-        for name, values in zip(names, columns, strict=True):
-            some = np.sort(_doubles(values[np.isfinite(values)][:_SAMPLE]))
+        matched: dict[str, tuple[MeasuredColumn, Array]] = {}
+        for name, column in zip(table.names, table.columns, strict=True):
+            some = np.sort(_doubles(column[np.isfinite(column)][:_SAMPLE]))
             if len(some) < FEWEST or some[0] == some[-1]:
                 continue
+            probes = some[np.linspace(0, len(some) - 1, _PROBES).astype(int)]
+            within = (self._low <= probes[1]) & (self._high >= probes[-2])
+            within[self._in_units :] &= not table.is_guess
             near = [
-                (each.name != name, _apart(some, each), each)
-                for each in self._numbers
-                if each.name not in found and float(np.isin(some, each.distinct).mean()) >= _INSIDE
+                (known.name != name, scale != 1.0, _distance(some, known), place)
+                for place in np.flatnonzero(within).tolist()
+                for scale, known in [self._columns[place]]
+                if known.name not in matched
+                and _share_inside(probes, known.distinct, scale) >= 0.6
+                and _share_inside(some, known.distinct, scale) >= _INSIDE
             ]
             if near:
-                best = min(near, key=lambda one: one[:2])[2]
-                found[best.name] = (best, _doubles(values) + 0.0)
-        return list(found.values())
+                scale, known = self._columns[min(near)[-1]]
+                matched[known.name] = (known, _in_unit(_doubles(column), scale) + 0.0)
+        return list(matched.values())
 
 
 def _doubles(values: "NDArray[Any]") -> Array:
@@ -115,7 +132,18 @@ def _doubles(values: "NDArray[Any]") -> Array:
     return (values.astype(str) if short else values).astype(np.float64)
 
 
-def _apart(some: Array, column: MeasuredColumn) -> float:
+def _in_unit(values: Array, scale: float) -> Array:
+    """Return values without the last digits, in which a product differs from what is written."""
+    return values if scale == 1.0 else np.round(values, 8)
+
+
+def _share_inside(some: Array, distinct: Array, scale: float) -> float:
+    some = _in_unit(some, scale)
+    places = np.minimum(np.searchsorted(distinct, some), len(distinct) - 1)
+    return float((distinct[places] == some).mean())
+
+
+def _distance(some: Array, column: MeasuredColumn) -> float:
     """Return the largest difference of two distribution functions."""
     every = np.sort(column.values[np.isfinite(column.values)])
     share = np.searchsorted(every, some, "right") / len(every)

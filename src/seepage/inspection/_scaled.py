@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.inspection._exact import FEWEST, Hits
-from seepage.inspection._people import TELLING, MeasuredColumn, bits_of, decimals
+from seepage.inspection._people import TELLING, MeasuredColumn, decimals
 
 _FEWEST_PEOPLE = 20
 # Of an array of two dimensions, this many of its columns and rows are looked at.
@@ -28,22 +28,25 @@ class Shapes:
 
     Parameters
     ----------
-    columns : tuple of Measured
+    columns : tuple of MeasuredColumn
     budget : int
-        How many guesses of a scale are made before the search for parts of columns is given up.
+        The number of guesses of a scale before the search for parts of columns is given up.
     """
 
     def __init__(self, columns: tuple[MeasuredColumn, ...], budget: int = 100_000_000) -> None:
-        self._columns = [each for each in columns if len(each.distinct) > 1 and not each.is_progression]
-        self._standard = [_standardized(each.values) for each in self._columns]
-        self._sorted = [None if each is None else np.sort(each) for each in self._standard]
+        self._columns = [column for column in columns if len(column.distinct) > 1]
+        self._standard = [_standardized(column.values) for column in self._columns]
         self._cells: dict[int, NDArray[np.bool_]] = {}
         self.budget = budget
 
-    def found(self, array: "NDArray[Any]", *, parts: bool = True) -> Hits | None:
+    def hits(self, array: "NDArray[Any]", *, parts: bool = True) -> Hits | None:
         """Return of which column an array holds a scaled or reordered copy, or, with `parts`, one of some people's."""
         least = _NEAR.get(array.dtype.itemsize, _NEAR_DOUBLE) if array.dtype.kind == "f" else _NEAR_DOUBLE
-        if array.ndim == 1 and len(array) > _LONGEST and all(len(array) != len(each.values) for each in self._columns):
+        if (
+            array.ndim == 1
+            and len(array) > _LONGEST
+            and all(len(array) != len(column.values) for column in self._columns)
+        ):
             return None
         vectors = [(vector, _nearness(vector, least)) for vector in _vectors(array)]
         return self._whole(vectors) or (self._parts(vectors) if parts else None)
@@ -52,23 +55,19 @@ class Shapes:
         names: dict[str, None] = {}
         people = 0
         for vector, near in vectors:
-            found = _standardized(vector)
-            if found is None:
-                continue
-            ordered = np.sort(found)
+            scores = _standardized(vector)
             # Standardized, rounding counts for more than in values that lie between their ends.
             tolerance = min(100 * near, 0.01)
-            for column, own, own_sorted in zip(self._columns, self._standard, self._sorted, strict=True):
-                if own is None or own_sorted is None or len(own) != len(found):
+            for column, known in zip(self._columns, self._standard, strict=True):
+                if known is None or scores is None or len(known) != len(scores):
                     continue
-                if len(column.distinct) >= FEWEST:
-                    same = _same(ordered, own_sorted, tolerance) or _same(ordered, -own_sorted[::-1], tolerance)
-                else:
-                    # Two levels in another order are nobody's; in the same order they are everybody's.
-                    told = column.bits * len(found) >= _SURE
-                    same = told and (_same(found, own, tolerance) or _same(found, -own, tolerance))
-                if same:
-                    names[column.name], people = None, len(found)
+                # Two levels in another order are nobody's; in the same order they are everybody's.
+                ordered = len(column.distinct) < FEWEST
+                if ordered and column.bits * len(scores) < _SURE:
+                    continue
+                mine, theirs = (known, scores) if ordered else (np.sort(known), np.sort(scores))
+                if _same(theirs, mine, tolerance) or _same(theirs, -mine if ordered else -mine[::-1], tolerance):
+                    names[column.name], people = None, len(scores)
         return Hits(tuple(names), people) if names else None
 
     def _parts(self, vectors: list[tuple[Array, float]]) -> Hits | None:
@@ -77,7 +76,7 @@ class Shapes:
             if len(values) < FEWEST * 2 or len(vector) < _FEWEST_PEOPLE or len(vector) > _LONGEST:
                 continue
             for place, column in enumerate(self._columns):
-                if column.density > TELLING or len(column.distinct) < _FEWEST_PEOPLE:
+                if column.is_text or column.density > TELLING or len(column.distinct) < _FEWEST_PEOPLE:
                     continue
                 if len(values) <= len(column.distinct):
                     same = self._contains(place, values, near)
@@ -107,7 +106,7 @@ class Shapes:
         # Values that lie on each other, to the digits that count, are one.
         inner = inner[np.unique((inner / (8 * near)).astype(np.int64), return_index=True)[1]]
         inner[-1], count = 1.0, len(inner)
-        if count < FEWEST * 2 or bits_of(chance) * (count - 2) < _SURE or high <= low:
+        if count < FEWEST * 2 or -np.log2(max(chance, 1e-12)) * (count - 2) < _SURE or high <= low:
             return False
         share = min(0.4, 12.0 / count)
         ends = min(max(int(np.ceil(share * len(many))), 2), len(many))
@@ -124,8 +123,8 @@ class Shapes:
                 may = np.nonzero(cells[((some + probes[0] * (last - some)) * (_CELLS - 1)).astype(np.int32)])
                 for probe in probes[1:]:
                     place = some[may[0], 0] + probe * (last[may[1]] - some[may[0], 0])
-                    kept = cells[(place * (_CELLS - 1)).astype(np.int32)]
-                    may = (may[0][kept], may[1][kept])
+                    inside = cells[(place * (_CELLS - 1)).astype(np.int32)]
+                    may = (may[0][inside], may[1][inside])
                 for begin, end in zip(some[may[0], 0], last[may[1]], strict=True):
                     if end > begin and _upon(begin + at * (end - begin), own, near):
                         return True

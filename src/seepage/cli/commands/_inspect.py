@@ -9,8 +9,8 @@ from seepage._python import StrEnum
 from seepage.cli.commands._options import ARGUMENTS, OUT, Force, Quiet, option
 
 
-class InspectionTold(StrEnum):
-    """How it is told what was found."""
+class InspectionFormat(StrEnum):
+    """Formats of the findings."""
 
     text = "text"
     json = "json"
@@ -27,19 +27,18 @@ def inspect(
         str | None, typer.Option("--ids", metavar="COLUMN", help="The column that says who each row is.")
     ] = None,
     form: Annotated[
-        InspectionTold, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=OUT)
-    ] = InspectionTold.text,
+        InspectionFormat, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=OUT)
+    ] = InspectionFormat.text,
     out: Annotated[Path | None, option(OUT, "FILE", "A file instead of standard output.", "--out", "-o")] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Look for people in files before they leave: exit code 0 if nothing was found, 1 if somebody should look.
+    """Compare files with people before they are published: exit code 0 if they pass, 1 if they need a review.
 
-    Models, tables, notebooks, archives and folders are looked into; nothing in them is run. With `--data` rows, columns
-    and ids are found as they are, in single precision, rounded, scaled, sorted and in another order. Without it, files
-    are judged by shapes, classes and names, and a table of 20 rows or more needs a review. A part that is not read, or
-    not within 60 seconds and 256 MB of decoded values, needs one too. What it prints holds nobody's value, and can be
-    sent to whoever made them.
+    Models, tables, notebooks, archives and folders are read; nothing in them is run. Values and ids of the people in
+    `--data` are recognized as they are, in single precision, rounded, in other units, scaled and in another order.
+    Without `--data` no file passes. A part that is not read, or not within 60 seconds and 256 MB of decoded values,
+    needs a review. The output holds no value and no id.
     """
     from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending
@@ -49,21 +48,21 @@ def inspect(
 
     if ids is not None and data is None:
         raise typer.BadParameter("of which rows? Name their file: --data people.parquet.", param_hint="--ids")
-    if form is InspectionTold.json and len(paths) > 1:
+    if form is InspectionFormat.json and len(paths) > 1:
         raise typer.BadParameter("JSON is of one path: name a folder, or take sarif.", param_hint="--format")
     check_outputs({"--out": out}, inputs={"PATH": paths[0], "--data": data}, force=force)
     with Waiting(quiet=quiet).shown() as waiting:
         finder = Finder.of(None if data is None else whole_frame(data), ids=ids)
-        found = []
+        inspections = []
         for path in paths:
-            with waiting.doing(f"looking into {path.name}"):
-                found.append(finder.inspected(path))
-    if form is InspectionTold.sarif:
-        document = as_sarif(found)
+            with waiting.doing(f"reading {path.name}"):
+                inspections.append(finder.inspected(path))
+    if form is InspectionFormat.sarif:
+        document = as_sarif(inspections)
     else:
-        document = found[0].to_json() if form is InspectionTold.json else "\n\n".join(each.text() for each in found)
+        document = inspections[0].to_json() if form is InspectionFormat.json else "\n\n".join(map(str, inspections))
     if out is not None:
         write_file(out, document + "\n")
-    elif not quiet or form is not InspectionTold.text:
+    elif not quiet or form is not InspectionFormat.text:
         screen().print(printable(document), markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(Ending.DONE if all(each.verdict == "pass" for each in found) else Ending.MISSED)
+    raise typer.Exit(Ending.DONE if all(one.verdict == "pass" for one in inspections) else Ending.MISSED)
