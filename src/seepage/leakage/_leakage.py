@@ -59,7 +59,8 @@ class Leakage:
         Several releases and networks bring more columns: `eta_low`, beside an `eta` that counts more than is known to
         be given away; for networks, whose columns are all estimates, also `dfil_standard_error`, the limits `dfil_low`
         and `dfil_high` of a 95% interval, and `dfil_unamplified`, what dfil would be if everybody knew who was in which
-        batch. `seepage explain NAME` says more of each.
+        batch; with a stated delta each person's own `epsilon` and
+        `membership_advantage`. `seepage explain NAME` says more of each.
         """
         return self.people.frame(self.information.examples())
 

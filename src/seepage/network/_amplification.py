@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from opacus.accountants.analysis.rdp import compute_rdp
 from scipy import integrate
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
@@ -178,6 +179,50 @@ def replacement_divergence(sample_rate: float, noise_multiplier: float) -> float
     ratios = [np.exp(log_density[i] + log_density[j] - highest) for i, j in ((0, 0), (0, 1), (1, 1))]
     integrand = sample_rate**2 * (ratios[0] - 2 * ratios[1] + ratios[2])
     return float(np.log1p(integrate.trapezoid(integrand, x) / math.sqrt(2 * math.pi)))
+
+
+def renyi_losses(ratio: Array, sample_rate: float | None, batches: int = 1) -> Array:
+    """Return a person's own Renyi divergence in one step at each order, shape (people, orders).
+
+    With r the norm of the published gradient over the noise, the divergence of order a is a r^2 / 2 without secret
+    sampling (Feldman and Zrnic 2021), and with it that of the subsampled Gaussian mechanism with noise 1 / r.
+
+    Parameters
+    ----------
+    ratio : array of shape (people,)
+        The norm of each person's clipped gradient over the standard deviation of the noise.
+    sample_rate : float or None
+        The rate of secret Poisson sampling, if it is secret.
+    batches : int
+        Batches that the step adds up, each drawn anew: a person is then counted as in all of them or in none.
+    """
+    orders = np.asarray(ORDERS)
+    if sample_rate is None or sample_rate == 1:
+        return np.asarray(0.5 * orders * (batches * ratio[:, None]) ** 2)
+    rate = -math.expm1(batches * math.log1p(-sample_rate))
+    grid, logarithms = _renyi_table(rate)
+    # Between points of the grid the logarithm is taken to be straight in that of the ratio: it is convex, so above.
+    at = np.log(np.clip(batches * ratio, grid[0], grid[-1]))
+    found = np.exp(np.stack([np.interp(at, np.log(grid), column) for column in logarithms.T], 1))
+    return np.where(batches * ratio[:, None] > grid[-1], 0.5 * orders * (batches * ratio[:, None]) ** 2, found)
+
+
+ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 128.0)
+"""Of Renyi divergences."""
+
+
+@lru_cache(maxsize=16)
+def _renyi_table(rate: float) -> tuple[Array, Array]:
+    grid = np.geomspace(1e-2, 10.0, 61)
+    rows = [compute_rdp(q=rate, noise_multiplier=1 / r, steps=1, orders=list(ORDERS)) for r in grid]
+    return grid, np.log(np.maximum(np.array(rows, dtype=np.float64), 1e-300))
+
+
+def epsilons(losses: Array, delta: float) -> Array:
+    """Return epsilon at a delta, given Renyi divergences of shape (people, orders); the conversion is Opacus's."""
+    orders = np.asarray(ORDERS)
+    found = losses - (math.log(delta) + np.log(orders)) / (orders - 1) + np.log((orders - 1) / orders)
+    return np.maximum(found.min(axis=1), 0.0)
 
 
 def _log_odds(sample_rate: float) -> float:

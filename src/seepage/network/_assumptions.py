@@ -23,6 +23,7 @@ def assumptions(
     state: RunState,
     *,
     label: str,
+    delta: float | None,
     categories: tuple[str, ...],
     sweeps: int,
     probes: int,
@@ -161,6 +162,16 @@ def assumptions(
                 "records are in each. A fact that stands in k records of somebody is known up to the root of k times "
                 "as well as eta says of one value.",
                 {"records": personal(records, ".0f")},
+            )
+        )
+    if delta is not None:
+        found.append(
+            Assumption(
+                "epsilon",
+                "Each person's own epsilon (delta = {delta}) is for adding or removing that person's record, along the "
+                "weights of this run (Feldman and Zrnic 2021). It is estimated from the norms of clipped gradients at "
+                "the visits, so it is no guarantee, and it depends on the data: do not publish it.",
+                {"delta": given(delta, "g")},
             )
         )
     if unanswered:

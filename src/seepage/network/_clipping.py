@@ -136,6 +136,12 @@ class Mechanism:
         """The standard deviation of the noise: sigma C, not sigma."""
         return self.noise_multiplier * self.max_grad_norm
 
+    def ratio(self, squared: Tensor) -> Array:
+        """Return the norm of clipped gradients over the noise, given squared norms."""
+        norm = squared.double().cpu().sqrt()
+        found: Array = (self.rule.factor(norm) * norm / self.noise_scale).numpy()
+        return found
+
     def information(self, products: Tensor) -> tuple[Array, Array]:
         """Return what the step gives away along one direction, and what it would if the person were known to be in it.
 
@@ -156,7 +162,6 @@ class Mechanism:
         unamplified = (change / self.noise_scale**2).numpy()
         if self.sample_rate is None:
             return unamplified, unamplified
-        ratio = (factor * norm / self.noise_scale).numpy()
-        k_perp, k_par = tabulated(self.sample_rate, self.batches)(ratio)
+        k_perp, k_par = tabulated(self.sample_rate, self.batches)(self.ratio(products[0]))
         amplified = k_perp * unamplified + (k_par - k_perp) * (radial**2).numpy() / self.noise_scale**2
         return np.maximum(amplified, 0.0), unamplified

@@ -83,7 +83,7 @@ def estimate(
         return _Group(visits, stretches, scales, taken, value)
 
     traces = np.stack([group(visits["value"][:, g]).total for g in groups], 1)
-    plain = np.stack([_stretch_sums(visits, plain_taken, visits["plain"][:, g]) for g in groups], 1)
+    plain = np.stack([stretch_sums(visits, plain_taken, visits["plain"][:, g]) for g in groups], 1)
     # Groups are visited at the same steps: their errors go together, and only the sum shows how.
     together, square = group(visits["value"].sum(1)), traces.sum(1) ** 2
     variance, doubt = (
@@ -189,7 +189,7 @@ def _smooth(steps: Rows, values: Array, length: int) -> Array:
     return np.maximum(mean + slope * (at - sx / n), 0.2 * mean.clip(min=1e-300))
 
 
-def _stretch_sums(visits: Table, taken: Array, value: Array) -> Array:
+def stretch_sums(visits: Table, taken: Array, value: Array) -> Array:
     """Return the sum over stretches of steps times the mean visit; a stretch without one is as the person's others."""
     at = (visits["person"], visits["stretch"])
     total, count = np.zeros_like(taken), np.zeros_like(taken)
@@ -213,7 +213,7 @@ def _largest(visits: Table, taken: Array, summed: Callable[[Array], Array]) -> t
     halves = []
     for chosen in (odd, ~odd):
         part = {name: visits[name][chosen] for name in ("person", "stretch")}
-        halves.append(summed(_stretch_sums(part, taken, total[chosen])))
+        halves.append(summed(stretch_sums(part, taken, total[chosen])))
     both = (halves[0] > 0) & (halves[1] > 0)
     for first, second in (halves, halves[::-1]):
         if both.any():

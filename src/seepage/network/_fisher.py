@@ -13,7 +13,7 @@ from torch import nn
 
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
-from seepage.meaning import reconstruction_floor
+from seepage.meaning import check_delta, reconstruction_floor
 from seepage.network import _layers
 from seepage.network._categories import Categories, categories_of
 from seepage.network._checks import undisturbed
@@ -80,6 +80,10 @@ class FisherAccountant:
         any entry of a batch by key or place; of a sequence of tokens ``("input_ids", 3)``, a position in it. Each visit
         then takes a gradient with each value in place of the true one, and `Leakage.success_rate` answers: no
         derivative is involved. It is as if it were known in which steps a record takes part.
+    delta : float, optional
+        If it is stated, `Leakage.examples` has each person's own `epsilon` at this delta, for adding or removing the
+        person's record, and the `membership_advantage` that follows. It is estimated from the norms of clipped
+        gradients at the visits; `PrivacyLossFilter` adds them up exactly, and limits them.
     forward : callable, optional
         How training runs a batch, if not as ``model(*inputs)`` for batches ``(*inputs, target)``: given the network and
         a batch, return the output and the target, which the loss is given.
@@ -121,6 +125,7 @@ class FisherAccountant:
         clipping: Literal["hard", "smooth"] = "hard",
         groups: Groups | None = None,
         categories: Categories | None = None,
+        delta: float | None = None,
         forward: Forward | None = None,
         batch_size: int | None = None,
         seed: int | None = None,
@@ -137,6 +142,8 @@ class FisherAccountant:
                 f"private= names {', '.join(map(repr, private))}, and groups are of the values of one floating-point "
                 "input. Leave groups out."
             )
+        if delta is not None:
+            check_delta(delta)
         self.model, self.loss, self.clipping, self.label = model, loss, clipping, label
         self.sweeps, self.probes, self._batch_size = sweeps, probes, batch_size
         probe = Probe(
@@ -148,6 +155,11 @@ class FisherAccountant:
         random = np.random.default_rng(secrets.randbits(63) if seed is None else seed)
         generator = torch.Generator().manual_seed(int(random.integers(2**62)))
         own = int(random.integers(2**62))
+        if delta is not None and self._names.records.max() > 1:
+            raise UnsupportedError(
+                f"delta={delta!r} asks for each person's own epsilon, which is for people with one record; "
+                f"{self._names.people.tolist()[int(self._names.records.argmax())]!r} has several. Leave delta out."
+            )
         visited = self._names.chosen(people, random)
         directions = Directions(groups, label == "private", generator)
         asked = categories_of(categories)
@@ -155,7 +167,9 @@ class FisherAccountant:
         if taken:
             raise InputError(f"categories names {taken[0]!r}, which is among the private numbers too.")
         schedule = Schedule(len(self._names), visited, sweeps, random)
-        self._run = Run(model, probe, directions, schedule, asked, probes=probes, clipping=clipping, seed=own)
+        self._run = Run(
+            model, probe, directions, schedule, asked, probes=probes, clipping=clipping, seed=own, delta=delta
+        )
         self._parameters = TrainedParameters(model, model, probe.carrier.trained)
         self._attachment: Attachment | None = None
         self._by_hand = False

@@ -15,7 +15,7 @@ from seepage.errors import UnansweredError
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
-from seepage.network._amplification import replacement_divergence
+from seepage.network._amplification import epsilons, replacement_divergence
 from seepage.network._estimator import limits
 from seepage.network._probe import LABEL
 
@@ -57,6 +57,10 @@ class NetworkInformation(GatheredInformation):
     """The variance of the sum over groups, over visits and directions, shape (n,)."""
     doubt: Array
     """The variance by which to set upper limits of that sum: it counts what visits may all have missed."""
+    losses: Array | None = None
+    """The Renyi divergence of each person at each order, shape (n, orders), for one record each."""
+    delta: float | None = None
+    """The delta of each person's own epsilon, if one was stated."""
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
     told: Mapping[str, Distances] = field(default_factory=dict)
@@ -89,6 +93,11 @@ class NetworkInformation(GatheredInformation):
         found["eta"], found["eta_low"] = np.sqrt(trace), np.zeros_like(trace)
         found["dfil_unamplified"] = np.sqrt(self.unamplified.sum(1) / values)
         found["steps"] = self.steps
+        if self.delta is not None and self.losses is not None:
+            found["epsilon"] = epsilons(self.losses, self.delta)
+            # For (epsilon, delta): (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
+            half = np.tanh(found["epsilon"] / 2)
+            found["membership_advantage"] = np.minimum(half + self.delta * (1 - half), 1.0)
         return found
 
     @property

@@ -10,14 +10,14 @@ from seepage.meaning import EmpiricalPrior
 from seepage.network import _checks
 from seepage.network._assumptions import assumptions
 from seepage.network._directions import Directions
-from seepage.network._estimator import estimate
+from seepage.network._estimator import estimate, stretch_sums
 from seepage.network._ghost import in_rows
 from seepage.network._information import NetworkInformation
 from seepage.network._names import NetworkNames
 from seepage.network._probe import LABEL, Probe
 from seepage.network._records import BatchRecords, Rows
 from seepage.network._run import Run
-from seepage.network._state import RunState
+from seepage.network._state import Array, RunState
 
 
 def reckon(run: Run, state: RunState, names: NetworkNames, *, label: str, attached: bool) -> NetworkInformation:
@@ -49,6 +49,7 @@ def reckon(run: Run, state: RunState, names: NetworkNames, *, label: str, attach
     facts = assumptions(
         state,
         label=label,
+        delta=run.delta,
         categories=tuple(told),
         sweeps=min(run.schedule.sweeps, taken.shape[1]),
         probes=run.probes,
@@ -61,6 +62,7 @@ def reckon(run: Run, state: RunState, names: NetworkNames, *, label: str, attach
         unfinished=1 - float(seen[visited].mean()),
         largest=found.largest,
     )
+    losses = None if run.delta is None else names.summed(_renyi(state, taken))[answered]
     return NetworkInformation(
         people=PeopleInMemory(names.people[answered]),
         attribute_names=(*run.directions.names, *told),
@@ -74,9 +76,20 @@ def reckon(run: Run, state: RunState, names: NetworkNames, *, label: str, attach
         uncertainty=found.variance[answered],
         doubt=found.doubt[answered],
         mechanisms=state.releases(),
+        losses=losses,
+        delta=run.delta,
         records=int(names.records.max()),
         assumptions=facts,
     )
+
+
+def _renyi(state: RunState, taken: Array) -> Array:
+    """Return the estimated Renyi divergences of all steps, each order a sum over the stretches."""
+    losses = state.table("losses")
+    losses = {name: values[losses["step"] < state.steps] for name, values in losses.items()}
+    found = np.stack([stretch_sums(losses, taken, column) for column in losses["value"].T], 1)
+    # A gradient that overflows tells no norm.
+    return np.where(np.isfinite(found), found, np.inf)
 
 
 def _told(run: Run, state: RunState, names: NetworkNames, answered: NDArray[np.intp]) -> dict[str, Distances]:

@@ -10,6 +10,7 @@ from torch import nn
 
 from seepage.errors import UnsupportedError
 from seepage.network import _checks, _layers
+from seepage.network._amplification import renyi_losses
 from seepage.network._categories import Category, GradientGaps, apart
 from seepage.network._clipping import ClippingName, Mechanism
 from seepage.network._directions import Directions
@@ -86,9 +87,11 @@ class Run:
         probes: int,
         clipping: ClippingName,
         seed: int,
+        delta: float | None = None,
     ) -> None:
         self.model, self.probe, self.directions, self.schedule = model, probe, directions, schedule
         self.categories, self.probes, self.clipping, self.seed = categories, probes, clipping, seed
+        self.delta = delta
         self.state = RunState(schedule.records, len(directions.names))
         self.state.sizes = np.zeros((schedule.records, len(directions.names)))
         self.state.truth = np.full((schedule.records, len(categories)), -2, dtype=np.intp)
@@ -150,6 +153,10 @@ class Run:
         for rows, seen in self.pending:
             value, plain = (each.mean(1).T for each in seen.information(mechanism))
             state.add("visits", rows, step, stretch, value, plain)
+            if self.delta is not None:
+                ratio = mechanism.ratio(seen.products[0][0][0])
+                losses = renyi_losses(ratio, mechanism.sample_rate, mechanism.batches)
+                state.add("losses", rows, step, stretch, losses, losses)
             state.sizes[rows] = seen.sizes
             if seen.gaps:
                 squared = np.concatenate([gap.squared(mechanism) for gap in seen.gaps], axis=1)

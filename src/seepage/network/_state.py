@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 Table = dict[str, NDArray[Any]]
 """Visits, one row each: person, step, stretch, value, plain."""
 State = dict[str, Any]
-_ARRAYS = ("drawn", "batches", "sizes", "truth", "visits", "gaps", "kinks", "values", "flags")
+_ARRAYS = ("drawn", "batches", "sizes", "truth", "visits", "gaps", "losses", "kinks", "values", "flags")
 
 
 @dataclass(eq=False)
@@ -39,6 +39,8 @@ class RunState:
     visits: list[Table] = field(default_factory=list)
     gaps: list[Table] = field(default_factory=list)
     """Squared distances to each value of each category."""
+    losses: list[Table] = field(default_factory=list)
+    """Renyi divergences of the steps that were visited, at each order."""
     kinks: list[str] = field(default_factory=list)
     values: dict[str, int] = field(default_factory=dict)
     """The largest number of values of a record in each input and embedding, by name."""
@@ -142,7 +144,8 @@ class RunState:
         found.drawn = [np.sum(each, axis=0) for each in zip(*([*s.drawn, *none][:length] for s in states), strict=True)]
         found.sizes = np.max([state.sizes for state in states], axis=0)
         found.truth = np.max([state.truth for state in states], axis=0)
-        found.visits, found.gaps = ([t for s in states for t in getattr(s, name)] for name in ("visits", "gaps"))
+        for name in ("visits", "gaps", "losses"):
+            setattr(found, name, [table for state in states for table in getattr(state, name)])
         return found
 
 

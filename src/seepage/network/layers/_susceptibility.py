@@ -18,7 +18,9 @@ from torch.func import functional_call, grad, grad_and_value, vmap
 
 from seepage._tables import Frame, frame
 from seepage.errors import InputError, UnsupportedError
+from seepage.meaning import check_delta
 from seepage.network import _layers
+from seepage.network._amplification import ORDERS, epsilons
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
 from seepage.network._losses import Loss, check_shares, per_example
@@ -278,6 +280,17 @@ class PrivacyLossFilter:
         self._values[admitted] += found.values[admitted]
         self.steps += 1
         return np.asarray(admitted)
+
+    def epsilon(self, delta: float) -> Array:
+        """Return each person's own epsilon of the steps so far, for adding or removing the person: exact accounting.
+
+        Parameters
+        ----------
+        delta : float
+            The delta of each.
+        """
+        check_delta(delta)
+        return epsilons(0.5 * np.asarray(ORDERS) * self.privacy_loss[:, None], delta)
 
     @property
     def susceptibility(self) -> Susceptibility:
