@@ -26,7 +26,7 @@ def test_a_ledger_is_made_only_where_its_key_was_kept_and_a_key_only_with_its_le
     assert not (terminal.folder / "books").exists()
     (terminal.folder / "taken").touch()
     taken = terminal.run("seepage ledger create taken --key taken.key --eta 1")
-    assert (taken.code, "another file at taken" in _flat(taken)) == (2, True)
+    assert (taken.code, "File exists" in _flat(taken)) == (2, True)
     assert not (terminal.folder / "taken.key").exists()
 
 
@@ -137,7 +137,7 @@ def test_what_is_missing_is_named(terminal: Terminal) -> None:
     assert "--ledger-key" in answer.text
     assert "COLUMN=NUMBER" in terminal.run("seepage ledger create b --key b.key --floor age").text
     made = "seepage ledger create b --key b.key --floor age=5"
-    for unit, words in (("", "no unit of it is named"), ("--unit age", "COLUMN=UNIT"), ("--unit age=12", "name it")):
+    for unit, words in (("", "name it, such as"), ("--unit age", "COLUMN=UNIT"), ("--unit age=12", "name it")):
         answer = terminal.run(f"{made} {unit}")
         assert (answer.code, words in _flat(answer)) == (2, True), answer.text
     assert not (terminal.folder / "b.key").exists()

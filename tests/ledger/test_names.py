@@ -145,4 +145,4 @@ def test_sums_are_written_and_read_and_cut_into_buckets() -> None:
         np.testing.assert_array_equal(np.concatenate([part.columns[name] for part in again]), sums.columns[name])
     halves = [PersonSums(sums.names[part], {"a": sums.columns["a"][part]}) for part in (slice(600), slice(400, 1000))]
     expected = sums.columns["a"] * (1 + (np.arange(1000) >= 400) * (np.arange(1000) < 600))
-    np.testing.assert_allclose(added([*halves, PersonSums.nobody()]).columns["a"], expected, rtol=1e-15)
+    np.testing.assert_allclose(added(PersonSums.nobody(), added(*halves)).columns["a"], expected, rtol=1e-15)

@@ -23,7 +23,7 @@ def test_a_ledger_on_a_server():
         with pytest.raises(seepage.errors.InputError, match="There is no ledger"):
             Ledger(place, key=key)
         ledger = Ledger.create(place, key=key, error_floor={"age": 1e-3}, units=YEARS)
-        with pytest.raises(seepage.errors.InputError, match="There is a ledger"):
+        with pytest.raises(seepage.errors.InputError, match="there is one"):
             Ledger.create(place, key=key, eta=1.0)
         with pytest.raises(seepage.errors.StorageError, match="does not exist"):
             Ledger(place + "x", key=key)

@@ -111,7 +111,7 @@ def last(place):
 
 def forged_entry(place, made):
     (text,) = execute(place, "SELECT entry FROM seepage_entries WHERE number = ?", last(place))[0]
-    entry = Entry.read(text)
+    entry = Entry(**json.loads(text))
     body = {"debit": 1, "reason": "a forgery"}
     forged = Entry.after(entry, "reversed", body, mark="", state=entry.state, names=Names(OTHER_KEY))
     execute(place, "INSERT INTO seepage_entries VALUES (?, ?)", forged.number, forged.line())
@@ -197,8 +197,7 @@ def test_an_edit_without_the_key_is_refused_at_the_next_post_or_named_by_an_audi
     # What was spent is spent: a post that goes through would have budget again.
     with pytest.raises(refusals):
         Ledger(place, key=KEY).post(leak(), title="one more", units=YEARS)
-    if name != "a table is gone":
-        assert opened.audit()
+    assert opened.audit()
 
 
 def test_a_ledger_without_an_edit_is_not_blamed(made, place):
@@ -213,7 +212,7 @@ def test_an_older_copy_is_shown_by_a_head_by_a_certificate_and_by_an_open_ledger
     opened = Ledger(place, key=KEY)
     assert len(opened.releases) == ROOM
     shutil.copy(made.before, place)
-    with pytest.raises(seepage.errors.LedgerError, match="does not have the seal that was written down"):
+    with pytest.raises(seepage.errors.LedgerError, match="the head that was written down"):
         Ledger(place, key=KEY, head=made.head)
     afresh = Ledger(place, key=KEY)
     assert afresh.audit() == ()

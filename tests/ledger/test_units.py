@@ -118,7 +118,7 @@ def test_a_unit_may_be_named_for_what_nothing_is_promised_about_and_is_then_aske
 
 @pytest.mark.parametrize("units", [None, {"dose": "mg"}])
 def test_a_promise_without_a_unit_is_refused(tmp_path, units):
-    with pytest.raises(seepage.errors.InputError, match="no unit of it is named"):
+    with pytest.raises(seepage.errors.InputError, match="name it, such as"):
         Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"weight": 1.0}, units=units)
     assert not (tmp_path / "ledger").exists()
 

@@ -9,7 +9,8 @@ def traces_of(ledger, person):
     (bucket,) = bucket_of(names).tolist()
 
     def rows(view):
-        return [view.sums(bucket), *(part.sums for part in view.parts(buckets=[bucket]))]
+        return [view.sums(bucket), *(sums for _, _, sums in view.parts(buckets=[bucket]))]
 
-    numbers = [column for sums in ledger._books.ask(rows) for column in sums.of_people(names).columns.values()]
+    sums = [one.of_people(names).columns for one in ledger._books.ask(rows)]
+    numbers = [column for columns in sums for name, column in columns.items() if name != "releases"]
     return [names.tobytes(), *(number.tobytes() for number in numbers if number[0])]

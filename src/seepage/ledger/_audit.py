@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seepage.errors import InputError, LedgerError
-from seepage.ledger._entry import Head
+from seepage.errors import LedgerError, SeepageError
 from seepage.ledger._sums import BUCKETS
 
 if TYPE_CHECKING:
@@ -33,22 +32,18 @@ class Fault:
         return f"{self.place}: {self.reason}"
 
 
-def audited(books: "Books", heads: Sequence[Head]) -> tuple[Fault, ...]:
+def audited(books: "Books", heads: Sequence[str]) -> tuple[Fault, ...]:
     """Return what does not fit in a ledger of which nothing was read yet."""
-    faults: list[Fault] = []
     try:
-        books.ask(lambda view: faults.extend(_faults(view, heads)))
-    except LedgerError as error:
-        faults.append(Fault(error.place, error.reason))
-    except InputError as error:
-        faults.append(Fault("entry 0", str(error)))
-    return tuple(faults)
+        return books.ask(lambda view: tuple(_faults(view, heads)))
+    except SeepageError as error:
+        return (Fault(getattr(error, "place", "entry 0"), getattr(error, "reason", str(error))),)
 
 
-def _faults(view: "View", heads: Sequence[Head]) -> Iterator[Fault]:
+def _faults(view: "View", heads: Sequence[str]) -> Iterator[Fault]:
     for head in heads:
-        if not head.is_in(view.entries):
-            yield Fault("entries", f"hold no entry {head.number} with the seal that was read before or written down")
+        if head not in {entry.head for entry in view.entries}:
+            yield Fault("entries", f"hold no entry with the head {head}, which was read before or written down")
     numbers = {entry.number for entry in view.debits}
     for number, bucket in view.places():
         if number not in numbers or bucket not in range(BUCKETS):

@@ -1,9 +1,9 @@
 """The cost of a release to each person: the squares of eta of each attribute, of the whole person, and the trace."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Protocol, runtime_checkable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from seepage.leakage import Information, Leakage
 from seepage.ledger._names import Names
 from seepage.ledger._sums import PersonSums
 
-Columns = Mapping[str, Array]
-
+Given: TypeAlias = Mapping[str, str | float] | None
+"""The units of a release, as users give them."""
 # A column that is so many times as wide as in another release is in another unit.
 _ALIKE = 3.0
 
@@ -25,14 +25,6 @@ _NO_IDS = (
 )
 
 
-@runtime_checkable
-class Batches(Protocol):
-    """Columns that are stored, and can be read some rows at a time."""
-
-    def batches(self) -> Iterator[tuple[Column | None, Columns]]:
-        """Yield the ids of some people, if they have any, and their columns."""
-
-
 @dataclass(frozen=True)
 class Units:
     """The unit of each attribute of a release: its name, or the number of its units in one of the ledger's."""
@@ -40,9 +32,7 @@ class Units:
     given: Mapping[str, str | float]
 
     @classmethod
-    def of(
-        cls, given: Mapping[str, str | float] | None, attributes: tuple[str, ...], ledger: Mapping[str, str]
-    ) -> "Units":
+    def of(cls, given: Given, attributes: tuple[str, ...], ledger: Mapping[str, str]) -> "Units":
         """Check what was given: an attribute that has a unit in the ledger is in that one, or is converted to it."""
         units = dict(given or {})
         for name, unit in units.items():
@@ -83,7 +73,7 @@ class Units:
         return max([1.0, *self.factors.values()]) ** 2
 
 
-def _spreads(leak: Leakage, units: Units) -> dict[str, float]:
+def spreads(leak: Leakage, units: Units) -> dict[str, float]:
     """Return the standard deviation of attributes that are one number, in the ledger's unit, where it is known."""
     try:
         variances = leak.information.variances()
@@ -152,28 +142,24 @@ class Charge:
     spreads: Mapping[str, float]
     """The standard deviations of attributes that are one number, in the ledger's unit."""
 
-    @classmethod
-    def of(cls, leak: Leakage, names: Names, units: Units) -> "Charge":
-        """Return the cost of a measured release."""
-        return cls(leak, units, _sums(leak, names, units), _spreads(leak, units))
 
-
-def _sums(leak: Leakage, names: Names, units: Units) -> PersonSums:
-    information = leak.information
-    ids, people, parts = [], [], []
-    for some, examples, attributes, values in _parts(leak):
-        columns = {"eta": examples["eta"] ** 2 * units.largest(), "trace": examples["dfil"] ** 2 * values}
-        _check_answered(information, columns)
-        for name, eta in attributes.items():
-            # People without a value of an attribute owe nothing for it.
-            columns[f"attribute {name}"] = np.nan_to_num(eta, nan=0.0) ** 2 * units.squared(name)
-        ids.append(np.asarray(some))
-        people.append(names.of(some))
-        parts.append(columns)
-    together = np.concatenate(people)
-    sums = PersonSums.of(together, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
-    if len(sums) < len(together):
-        _refuse_same(np.concatenate(ids), together)
+def costs(leak: Leakage, names: Names, units: Units) -> PersonSums:
+    """Return the cost of a release to its people."""
+    information, ids = leak.information, ids_of(leak)
+    examples = information.examples()
+    columns = {
+        "releases": np.ones(information.count),
+        "eta": np.asarray(examples["eta"]) ** 2 * units.largest(),
+        "trace": np.asarray(examples["dfil"]) ** 2 * information.private_values,
+    }
+    _check_answered(information, columns["trace"])
+    for name, eta in information.attributes().items():
+        # People without a value of an attribute owe nothing for it.
+        columns[f"attribute {name}"] = np.nan_to_num(eta, nan=0.0) ** 2 * units.squared(name)
+    people = names.of(ids)
+    sums = PersonSums.of(people, columns)
+    if len(sums) < len(people):
+        _refuse_same(ids, people)
     return sums
 
 
@@ -188,19 +174,6 @@ def _refuse_same(ids: Column, names: NDArray[np.void]) -> None:
     )
 
 
-def _parts(leak: Leakage) -> Iterator[tuple[Column, Columns, Columns, Array | int]]:
-    """Yield ids, eta and dfil, eta of each attribute, and the numbers of values, as they are stored."""
-    information = leak.information
-    examples, attributes = information.examples(), information.attributes()
-    if not (isinstance(examples, Batches) and isinstance(attributes, Batches)):
-        yield ids_of(leak), examples, attributes, information.private_values
-        return
-    for (ids, one), (_, other) in zip(examples.batches(), attributes.batches(), strict=True):
-        if ids is None:
-            raise InputError(_NO_IDS)
-        yield ids, one, other, information.private_values
-
-
 def ids_of(leak: Leakage) -> Column:
     """Return the ids of the people of a release."""
     ids = leak.people.ids
@@ -209,10 +182,10 @@ def ids_of(leak: Leakage) -> Column:
     return np.asarray(ids)
 
 
-def _check_answered(information: Information, columns: Mapping[str, Array]) -> None:
+def _check_answered(information: Information, trace: Array) -> None:
     """Refuse a release whose information about some people is not known."""
     left_out = sum(int(one.numbers["unanswered"].value) for one in information.assumptions if one.kind == "unanswered")
-    unknown = int((~np.isfinite(columns["trace"])).sum()) + left_out
+    unknown = int((~np.isfinite(trace)).sum()) + left_out
     if unknown:
         raise InputError(
             f"What this release says about {unknown} of {information.count + left_out} people is not known,\nso it "

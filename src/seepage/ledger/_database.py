@@ -16,34 +16,25 @@ from pathlib import Path
 from typing import TypeVar
 
 import sqlalchemy as sql
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from seepage.errors import InputError, MissingExtraError, StorageError
+from seepage.errors import InputError, StorageError
 
-_TABLES = sql.MetaData()
-ENTRIES = sql.Table(
-    "seepage_entries",
-    _TABLES,
-    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("entry", sql.Text, nullable=False),
-)
+
+def _number(name: str) -> "sql.Column[int]":
+    return sql.Column(name, sql.Integer, primary_key=True, autoincrement=False)
+
+
+_TABLES, _BYTES = sql.MetaData(), sql.LargeBinary
+ENTRIES = sql.Table("seepage_entries", _TABLES, _number("number"), sql.Column("entry", sql.Text))
 SUMS = sql.Table(
-    "seepage_sums",
-    _TABLES,
-    sql.Column("bucket", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("hash", sql.Text, nullable=False),
-    sql.Column("content", sql.LargeBinary, nullable=False),
+    "seepage_sums", _TABLES, _number("bucket"), sql.Column("hash", sql.Text), sql.Column("content", _BYTES)
 )
-DEBITS = sql.Table(
-    "seepage_debits",
-    _TABLES,
-    sql.Column("entry", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("bucket", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("seal", sql.Text, nullable=False),
-    sql.Column("content", sql.LargeBinary, nullable=False),
-)
+DEBITS = sql.Table("seepage_debits", _TABLES, _number("entry"), _number("bucket"))
+DEBITS.append_column(sql.Column("seal", sql.Text))
+DEBITS.append_column(sql.Column("content", _BYTES))
 
 # Seconds: for another process that writes to the same file, and for a server that restarts.
 _BUSY, _RESTART = 600.0, 60.0
@@ -66,25 +57,20 @@ class Database:
     def at(cls, place: str | Path) -> "Database":
         """Return the database in a file of SQLite or at an address of PostgreSQL."""
         text = os.fspath(place)
-        if "://" not in text:
+        kind, _, address = text.partition("://")
+        if not address:
             connect = partial(_connect, Path(text))
-            return cls(text, sql.create_engine(URL.create("sqlite"), creator=connect, poolclass=NullPool))
+            return cls(text, sql.create_engine("sqlite://", creator=connect, poolclass=NullPool))
         try:
-            url = make_url(text)
-            if url.get_backend_name() != "postgresql":
+            if kind != "postgresql":
                 raise ArgumentError
+            engine = sql.create_engine(f"postgresql+psycopg://{address}", poolclass=NullPool)
         except (ArgumentError, ValueError):
             raise InputError(
                 f"{text!r} is no place of a ledger: name a file, such as ledger.db, or a PostgreSQL database,\n"
                 "such as postgresql://user@server/database."
             ) from None
-        try:
-            engine = sql.create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool)
-        except ImportError as error:
-            raise MissingExtraError(
-                f'A ledger in PostgreSQL needs psycopg ({error}). Install it with: pip install "seepage[ledger]"'
-            ) from None
-        return cls(url.render_as_string(hide_password=True), engine)
+        return cls(engine.url.set(drivername=kind).render_as_string(hide_password=True), engine)
 
     @property
     def is_file(self) -> bool:
@@ -93,26 +79,25 @@ class Database:
 
     def create(self, first: str) -> None:
         """Make the tables with a first entry; refuse a place that has them, or a file that exists."""
-        taken = InputError(f"There is a ledger or another file at {self.place}. Name another place for a new ledger.")
         if not self.is_file:
-            self.transact(partial(self._create, first, taken), write=True)
+            self.transact(partial(self._create, first), write=True)
             return
         try:
             # Readable by its owner alone: it holds sums of people under pseudonyms.
             os.close(os.open(self.place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
-            raise taken from None
         except OSError as error:
-            raise InputError(f"A ledger cannot be made at {self.place}: {error.strerror}.") from None
+            raise InputError(
+                f"A ledger cannot be made at {self.place}: {error.strerror}. Name another place."
+            ) from None
         try:
-            self.transact(partial(self._create, first, taken), write=True)
+            self.transact(partial(self._create, first), write=True)
         except BaseException:
             os.unlink(self.place)
             raise
 
-    def _create(self, first: str, taken: InputError, connection: Connection) -> None:
+    def _create(self, first: str, connection: Connection) -> None:
         if self.has_tables(connection):
-            raise taken
+            raise InputError(f"A ledger cannot be made at {self.place}: there is one.")
         _TABLES.create_all(connection)
         if not self.is_file:
             for table in (SUMS, DEBITS):

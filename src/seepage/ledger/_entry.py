@@ -3,7 +3,6 @@
 import hmac
 import json
 import re
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -13,16 +12,6 @@ from seepage.errors import InputError
 from seepage.ledger._names import Names
 
 _FIRST = "0" * 64
-_KINDS = {
-    "number": int,
-    "kind": str,
-    "when": str,
-    "body": dict,
-    "mark": str,
-    "state": str,
-    "previous": str,
-    "seal": str,
-}
 
 
 @dataclass(frozen=True)
@@ -69,16 +58,10 @@ class Entry:
         draft = cls(number, kind, when, dict(body), mark, state, previous, "")
         return replace(draft, seal=names.seal(draft._sealed()))
 
-    @classmethod
-    def read(cls, text: object) -> "Entry":
-        """Return the entry that was written as a line of JSON; ValueError if none was."""
-        try:
-            entry = cls(**json.loads(text))  # type: ignore[arg-type]
-        except (TypeError, RecursionError) as error:
-            raise ValueError(str(error)) from error
-        if any(type(getattr(entry, name)) is not kind for name, kind in _KINDS.items()):
-            raise ValueError("a field is of another type")
-        return entry
+    @property
+    def head(self) -> str:
+        """Its number and seal, such as 17:3fa9..."""
+        return f"{self.number}:{self.seal}"
 
     def line(self) -> str:
         """Return it as a line of JSON."""
@@ -86,19 +69,10 @@ class Entry:
 
     def is_sealed(self, names: Names) -> bool:
         """Return whether nothing of it was changed since it was sealed."""
-        try:
-            return hmac.compare_digest(names.seal(self._sealed()).encode(), self.seal.encode())
-        except ValueError:
-            # Numbers or letters that JSON reads and does not write.
-            return False
+        return hmac.compare_digest(names.seal(self._sealed()).encode(), str(self.seal).encode())
 
     def _sealed(self) -> str:
         return _canonical({name: value for name, value in asdict(self).items() if name != "seal"})
-
-
-def new_mark() -> str:
-    """Return a mark that no other entry has."""
-    return secrets.token_hex(16)
 
 
 def broken(entries: Sequence[Entry], names: Names, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -118,30 +92,14 @@ def broken(entries: Sequence[Entry], names: Names, start: int = 0) -> Iterator[t
         previous = entry.seal
 
 
-@dataclass(frozen=True)
-class Head:
-    """An entry that a ledger must hold, written as its number and its seal: 17:3fa9..."""
-
-    number: int
-    seal: str
-
-    @classmethod
-    def read(cls, text: str) -> "Head":
-        """Read the text that `seepage ledger head` prints."""
-        match = re.fullmatch(r"\s*([0-9]{1,12})\s*:\s*([0-9a-f]{64})\s*", str(text))
-        if match is None:
-            raise InputError(
-                f"{text!r} is no head of a ledger. It is the number of an entry and its seal, such as 17:3fa9...,\n"
-                "as ledger.head or seepage ledger head gives it."
-            )
-        return cls(int(match[1]), match[2])
-
-    def __str__(self) -> str:
-        return f"{self.number}:{self.seal}"
-
-    def is_in(self, entries: Sequence[Entry]) -> bool:
-        """Return whether a ledger holds it."""
-        return self.number < len(entries) and entries[self.number].seal == self.seal
+def check_head(text: str) -> str:
+    """Return the text that `seepage ledger head` prints, or refuse another one."""
+    if not re.fullmatch(r"[0-9]{1,12}:[0-9a-f]{64}", head := str(text).strip()):
+        raise InputError(
+            f"{text!r} is no head of a ledger. It is the number of an entry and its seal, such as 17:3fa9...,\n"
+            "as ledger.head or seepage ledger head gives it."
+        )
+    return head
 
 
 def _canonical(fields: Mapping[str, object]) -> str:

@@ -16,8 +16,8 @@ from seepage.errors import InputError, LedgerError, MissingExtraError, PolicyErr
 from seepage.leakage import Leakage, refuse_averages
 from seepage.ledger import _queries
 from seepage.ledger._audit import Fault, audited
-from seepage.ledger._charges import Charge, Units, check_alike, check_named, refuse_names
-from seepage.ledger._entry import Entry, Head
+from seepage.ledger._charges import Charge, Given, Units, check_named, costs, refuse_names, spreads
+from seepage.ledger._entry import Entry, check_head
 from seepage.ledger._names import Names
 from seepage.ledger._preview import Preview, covers, weigh
 from seepage.ledger._sums import bucket_of
@@ -65,14 +65,10 @@ class Ledger:
     """
 
     def __init__(self, place: str | Path, *, key: bytes, head: str | None = None) -> None:
-        known = None if head is None else Head.read(head)
         self._books = _books(place, Names(key))
-        entries = self.entries
-        if known is not None and not known.is_in(entries):
-            raise LedgerError(
-                f"entry {known.number}",
-                "does not have the seal that was written down: an older copy was put back, or it is another ledger",
-            )
+        heads = {entry.head for entry in self.entries}
+        if head is not None and check_head(head) not in heads:
+            raise LedgerError("it", "holds no entry with the head that was written down: it is an older or another one")
 
     @classmethod
     def create(
@@ -127,8 +123,7 @@ class Ledger:
     @property
     def head(self) -> str:
         """Number and seal of the newest entry: written down elsewhere, it shows whether an older copy was put back."""
-        newest = self.entries[-1]
-        return str(Head(newest.number, newest.seal))
+        return self.entries[-1].head
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -146,12 +141,7 @@ class Ledger:
         return frozenset(name for debit in self.releases for name in cast(list[str], debit.body["categories"]))
 
     def preview(
-        self,
-        leak: Leakage,
-        *,
-        units: Mapping[str, str | float] | None = None,
-        without: Sequence[str] = (),
-        new_people: bool = False,
+        self, leak: Leakage, *, units: Given = None, without: Sequence[str] = (), new_people: bool = False
     ) -> Preview:
         """Return the effect of a release on the promises, without posting it.
 
@@ -168,24 +158,20 @@ class Ledger:
             Confirms that more than a tenth of the people are new to a ledger with releases.
         """
         charge = self._charge(leak, units, without)
-        return self._books.ask(lambda view: self._weighed(view, charge, new_people=new_people))
+        return self._books.ask(lambda view: weigh(view, charge, self._limits, new_people=new_people))
 
-    def _charge(self, leak: Leakage, units: Mapping[str, str | float] | None, without: Sequence[str]) -> Charge:
+    def _charge(self, leak: Leakage, units: Given, without: Sequence[str]) -> Charge:
         refuse_averages(leak, "A ledger")
         check_named(leak, [name for name in self.limits if name != "eta"], without)
-        return Charge.of(leak, self._books.names, Units.of(units, leak.information.attribute_names, self.units))
-
-    def _weighed(self, view: "View", charge: Charge, *, new_people: bool, post: bool = False) -> Preview:
-        earlier = [cast(dict[str, float], debit.body["spreads"]) for debit in view.debits]
-        check_alike(charge.spreads, earlier, charge.units)
-        return weigh(view, charge, self._limits, new_people=new_people, post=post)
+        here = Units.of(units, leak.information.attribute_names, self.units)
+        return Charge(leak, here, costs(leak, self._books.names, here), spreads(leak, here))
 
     def post(
         self,
         leak: Leakage,
         *,
         title: str,
-        units: Mapping[str, str | float] | None = None,
+        units: Given = None,
         without: Sequence[str] = (),
         new_people: bool = False,
         request: str | None = None,
@@ -223,13 +209,9 @@ class Ledger:
 
         def change(view: "View") -> Entry:
             for debit in view.open:
-                if (
-                    request is not None
-                    and debit.body["request"] == request
-                    and covers(view.debit(debit.number), charge.sums)
-                ):
+                if request is not None and debit.body["request"] == request and covers(view, debit, charge):
                     return debit
-            preview = self._weighed(view, charge, new_people=new_people, post=True)
+            preview = weigh(view, charge, self._limits, new_people=new_people, post=True)
             if preview.short or preview.forgotten:
                 lines = ["This release would break a promise of the ledger:", *preview.sentences()]
                 raise PolicyError("\n".join(lines), preview.factor)
@@ -250,10 +232,6 @@ class Ledger:
 
         return self._books.write(change)
 
-    def seal(self, *texts: str) -> str:
-        """Return a keyed hash of some texts, which reveals nothing without the key."""
-        return self._books.names.seal(json.dumps(["request", *texts]))
-
     def released(self, debit: Entry, certificate: str) -> Entry:
         """Note that a release which was paid for is published, with its certificate.
 
@@ -262,12 +240,16 @@ class Ledger:
         debit : Entry
             As `post` returned it.
         certificate : str
-            The text of its certificate.
+            The text of its certificate, as JSON.
         """
+        try:
+            said = json.loads(certificate)
+        except ValueError:
+            raise InputError(f"{certificate!r:.60} is no certificate: give the text of its file.") from None
 
         def change(view: "View") -> Entry:
             _check_open(view, debit, "What was drawn must not be used: publish again, which is another release.")
-            return view.append("release", {"debit": debit.number, "certificate": certificate})
+            return view.append("release", {"debit": debit.number, "certificate": said})
 
         return self._books.write(change)
 
@@ -302,10 +284,10 @@ class Ledger:
         debit : Entry
             One of `releases`.
         """
-        for entry in self.entries:
-            if entry.kind == "release" and entry.body["debit"] == debit.number:
-                return _read_certificate(str(entry.body["certificate"]))
-        return None
+        releases = (entry.body for entry in self.entries if entry.kind == "release")
+        return next(
+            (cast(dict[str, Json], body["certificate"]) for body in releases if body["debit"] == debit.number), None
+        )
 
     def balance(self, ids: Iterable[object]) -> dict[str, Array]:
         """Return the smallest errors of unbiased guesses about people, from all releases together.
@@ -329,7 +311,7 @@ class Ledger:
 
     def knows(self, ids: Iterable[object]) -> NDArray[np.bool_]:
         """Return which people are in the ledger: were in a release, and were not forgotten."""
-        return self._about(ids, _queries.known)
+        return self._about(ids, lambda view, names: view.sums_of(names).column("releases") > 0)
 
     def forgotten(self, ids: Iterable[object]) -> NDArray[np.bool_]:
         """Return which people were forgotten, and must not be in anything further."""
@@ -350,18 +332,15 @@ class Ledger:
         """
         return self._about(ids, _queries.history)
 
-    def eligible(self, ids: Iterable[object], *, error_floor: Mapping[str, float] | None = None) -> NDArray[np.bool_]:
-        """Return which people have budget left, and were not forgotten.
+    def eligible(self, ids: Iterable[object]) -> NDArray[np.bool_]:
+        """Return which people have budget left, and were not forgotten."""
 
-        Parameters
-        ----------
-        ids : iterable
-            The people.
-        error_floor : mapping from attribute to float, optional
-            Only people above these floors; those of the ledger by default.
-        """
-        limits = self._limits if error_floor is None else _checked_limits(error_floor, None)
-        return self._about(ids, lambda view, names: _queries.eligible(view, names, limits))
+        def question(view: "View", names: NDArray[np.void]) -> NDArray[np.bool_]:
+            sums = view.sums_of(names)
+            has_left = [sums.column(what) < limit for what, limit in self._limits.items()]
+            return np.asarray(np.all([~view.forgotten(names), *has_left], axis=0))
+
+        return self._about(ids, question)
 
     def _about(self, ids: Iterable[object], question: "Callable[[View, NDArray[np.void]], Answer]") -> Answer:
         names = self._books.names.of(ids)
@@ -375,8 +354,7 @@ class Ledger:
         head : str, optional
             A `head` that was written down elsewhere, and must still be there.
         """
-        newest = self._books.entries[-1]
-        heads = [Head(newest.number, newest.seal)] + ([] if head is None else [Head.read(head)])
+        heads = [self._books.entries[-1].head, *([] if head is None else [check_head(head)])]
         return audited(self._books.afresh(), heads)
 
     def forget(self, ids: Iterable[object]) -> Entry:
@@ -398,8 +376,8 @@ class Ledger:
             buckets = np.unique(bucket_of(names)).tolist()
             for number, bucket in view.places():
                 if bucket in buckets:
-                    (part,) = view.parts(number=number, buckets=[bucket])
-                    view.put_debit(number, bucket, part.sums.without(names))
+                    ((_, _, part),) = view.parts(number=number, buckets=[bucket])
+                    view.put_debit(number, bucket, part.without(names))
             for bucket in buckets:
                 view.put_sums(bucket, view.sums(bucket).without(names))
             return view.append("forgotten", {"people": [*self._books.names.tombstones(names)]})
@@ -411,52 +389,36 @@ def _books(place: str | Path, names: Names) -> "Books":
     try:
         from seepage.ledger._books import Books
         from seepage.ledger._database import Database
+
+        return Books(Database.at(place), names)
     except ImportError as error:
         raise MissingExtraError(
-            f'A ledger needs SQLAlchemy ({error}). Install it with: pip install "seepage[ledger]"'
+            f'A ledger needs a library that is not installed ({error}). Install it with: pip install "seepage[ledger]"'
         ) from None
-    return Books(Database.at(place), names)
 
 
 def _check_open(view: "View", debit: Entry, way_out: str) -> None:
-    if debit.number in view.reversed:
-        raise InputError(f"Debit {debit.number} was reversed.\n{way_out}")
     if debit.number not in {entry.number for entry in view.open}:
-        raise InputError(f"Debit {debit.number} has paid for one release, which was published already.\n{way_out}")
-
-
-def _read_certificate(text: str) -> Mapping[str, Json]:
-    try:
-        certificate = json.loads(text)
-    except ValueError:
-        return {}
-    return certificate if isinstance(certificate, dict) else {}
+        raise InputError(f"Debit {debit.number} was reversed, or its release was published already.\n{way_out}")
 
 
 def _check_units(units: Mapping[str, str], promised: Iterable[str]) -> None:
-    for name, unit in units.items():
+    for name in {**units, **dict.fromkeys(promised)}:
+        unit = units.get(name)
         if not isinstance(unit, str) or not unit.strip():
-            raise InputError(f"The unit of {name!r} is {unit!r}: name it, such as 'years'.")
-    for name in promised:
-        if name not in units:
             raise InputError(
-                f"The ledger promises something about {name!r}, and no unit of it is named. Name it, as every release\n"
-                f"has to after that: units={{{name!r}: 'years'}} (on the command line --unit {name}=years)."
+                f"The unit of {name!r} is {unit!r}: name it, such as units={{{name!r}: 'years'}} (--unit {name}=years)."
             )
 
 
 def _checked_limits(error_floor: Mapping[str, float] | None, eta: float | None) -> dict[str, float]:
     """Return the largest sums of squares with which promises hold."""
-    limits: dict[str, float] = {}
     refuse_names(error_floor or {})
-    for name, floor in (error_floor or {}).items():
-        if not isinstance(floor, Real) or not 0 < float(floor) < np.inf:
-            raise InputError(f"The error floor of {name!r} must be a positive number, not {floor!r}.")
-        limits[f"attribute {name}"] = 1.0 / float(floor) ** 2
-    if eta is not None:
-        if not isinstance(eta, Real) or not 0 < float(eta) < np.inf:
-            raise InputError(f"eta must be a positive number, not {eta!r}.")
-        limits["eta"] = float(eta) ** 2
+    for name, value in {**(error_floor or {}), **({} if eta is None else {"eta": eta})}.items():
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise InputError(f"The promise about {name!r} must be a positive number, not {value!r}.")
+    limits = {f"attribute {name}": 1.0 / float(floor) ** 2 for name, floor in (error_floor or {}).items()}
+    limits |= {} if eta is None else {"eta": float(eta) ** 2}
     if not limits:
         raise InputError('A ledger keeps a promise: give error_floor={"age": 5.0}, or eta=, or both.')
     return limits

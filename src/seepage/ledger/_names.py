@@ -24,8 +24,6 @@ from seepage.errors import InputError
 BYTES = 16
 """Of a pseudonym: two of 10^9 people share one with a probability of 10^-21."""
 _SHORTEST_KEY = 16
-# Whole numbers beyond are not all floats.
-_WHOLE = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -72,34 +70,17 @@ class Names:
 
 def _texts(ids: Iterable[object]) -> pa.Array:
     """Return each id as text, written in the one way in which ids are compared."""
-    given = ids if isinstance(ids, np.ndarray | list) else list(ids)
-    try:
-        array = pa.array(given, from_pandas=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        # People of several kinds, such as 7 and "x".
-        return _alike([_text(one) for one in given])
-    if isinstance(array, pa.ChunkedArray) or array.null_count:
-        return _alike([_text(one) for one in given])
-    if pa.types.is_floating(array.type):
-        numbers = array.to_numpy(zero_copy_only=False).astype(np.float64)
-        if ((np.trunc(numbers) == numbers) & (np.abs(numbers) < _WHOLE)).all():
-            array = pa.array(numbers.astype(np.int64))
-    if pa.types.is_integer(array.type):
-        return pc.cast(array, pa.string())
-    return _alike(array if pa.types.is_string(array.type) else [_text(one) for one in given])
-
-
-def _alike(texts: pa.Array | list[str]) -> pa.Array:
-    """Write texts in one way."""
-    texts = pa.array(texts, pa.string())
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iufUO":
+        ids = ids.tolist()
+    elif isinstance(ids, pa.Array | pa.ChunkedArray):
+        ids = ids.to_pylist()
+    texts = pa.array([one if type(one) is str else _text(one) for one in ids], pa.string())
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         texts = pa.array([text if text.isascii() else _plain(text) for text in texts.to_pylist()], pa.string())
     texts = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
-    if pc.any(pc.match_substring(texts, ".0")).as_py():
-        # A column of whole numbers of which one was missing, read as floats and written as text.
-        texts = pc.replace_substring_regex(texts, r"^(-?[0-9]+)\.0+$", r"\1")
-    if pc.any(pc.starts_with(texts, "0")).as_py():
-        texts = pc.replace_substring_regex(texts, r"^0+([0-9]+)$", r"\1")
+    # Also a column of whole numbers of which one was missing, read as floats and written as text.
+    texts = pc.replace_substring_regex(texts, r"^(-?[0-9]+)\.0+$", r"\1")
+    texts = pc.replace_substring_regex(texts, r"^0+([0-9]+)$", r"\1")
     if pc.any(pc.equal(texts, "")).as_py():
         raise InputError("An id is empty. A ledger needs an id for each person.")
     return texts
@@ -114,8 +95,8 @@ def _plain(text: str) -> str:
 
 
 def _text(given: object) -> str:
-    if isinstance(given, str):
-        return given
+    if type(given) is int:
+        return str(given)
     if isinstance(given, bool | np.bool_) or given is None or type(given).__name__ in ("NAType", "NaTType"):
         raise InputError(f"{given!r} is no id. A ledger needs an id for each person.")
     if isinstance(given, bytes):

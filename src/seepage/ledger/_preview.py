@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.leakage import GatheredInformation
-from seepage.ledger._charges import Charge, ids_of
+from seepage.ledger._charges import Charge, check_alike, ids_of
+from seepage.ledger._entry import Entry
 from seepage.ledger._sums import PersonSums, added
 
 if TYPE_CHECKING:
@@ -83,19 +84,20 @@ def weigh(
     view: "View", charge: Charge, limits: Mapping[str, float], *, new_people: bool, post: bool = False
 ) -> Preview:
     """Compare the sums after a release with the promises; write them as long as they fit, if it is to be posted."""
+    check_alike(charge.spreads, [cast(dict[str, float], debit.body["spreads"]) for debit in view.debits], charge.units)
     short: dict[str, int] = {}
     people, known = len(charge.sums), 0
     forgotten = int(view.forgotten(charge.sums.names).sum())
     for bucket, part in charge.sums.buckets():
         before = view.sums(bucket)
         spent = before.of_people(part.names)
-        known += int(before.has(part.names).sum())
+        known += int((spent.column("releases") > 0).sum())
         for what, limit in limits.items():
             if over := int(_beyond(part.column(what), spent.column(what), limit).sum()):
                 short[what] = short.get(what, 0) + over
         if post and not short and not forgotten:
             view.put_debit(view.entries[-1].number + 1, bucket, part)
-            view.put_sums(bucket, added([before, part]))
+            view.put_sums(bucket, added(before, part))
     enough = (factor for factor in _FACTORS if all(_fits(view, charge, what, limits[what], factor) for what in short))
     new = people - known - forgotten if view.debits else 0
     unconfirmed = new > _NEW * people and not new_people
@@ -130,13 +132,18 @@ def _beyond(cost: Array, spent: Array, limit: float) -> NDArray[np.bool_]:
     return np.asarray((cost > 0) & (spent + cost > limit * (1 + _SLACK)))
 
 
-def covers(paid: PersonSums, cost: PersonSums) -> bool:
+def covers(view: "View", debit: Entry, charge: Charge) -> bool:
     """Return whether a debit is about the same people, and has paid for each at least the cost of another release."""
-    if len(paid) != len(cost) or not (paid.names == cost.names).all():
-        return False
-    # The cost of the same release that is measured again.
-    slack = 1 + 1e-6
-    return all(bool((column <= paid.column(name) * slack).all()) for name, column in cost.columns.items())
+    parts, rest = dict(charge.sums.buckets()), len(charge.sums)
+    for _, bucket, paid in view.parts(number=debit.number):
+        cost = parts.get(bucket, PersonSums.nobody())
+        same_people = paid.names.tolist() == cost.names.tolist()
+        # The slack is for the same release that is measured again.
+        slack = 1 + 1e-6
+        if not (same_people and all((one <= paid.column(name) * slack).all() for name, one in cost.columns.items())):
+            return False
+        rest -= len(cost)
+    return rest == 0
 
 
 def _people(count: int) -> str:

@@ -35,32 +35,16 @@ def closest(view: "View") -> dict[str, float]:
     return {**floors, "eta": float(np.sqrt(largest.get("eta", 0.0)))}
 
 
-def known(view: "View", names: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Return which people were in a release and were not forgotten."""
-    bucket, is_known = bucket_of(names), np.zeros(len(names), dtype=bool)
-    for number in np.unique(bucket).tolist():
-        is_known[bucket == number] = view.sums(number).has(names[bucket == number])
-    return is_known
-
-
 def history(view: "View", names: NDArray[np.void]) -> dict[str, Array]:
     """Return the error floor of each attribute after each release."""
     bucket, place = bucket_of(names), {entry.number: row for row, entry in enumerate(view.debits)}
     costs: dict[str, Array] = {}
-    for part in view.parts(buckets=np.unique(bucket).tolist()):
-        at = np.flatnonzero(bucket == part.bucket)
-        for name, column in _attributes(part.sums.of_people(names[at]).columns).items():
-            costs.setdefault(name, np.zeros((len(place), len(names))))[place[part.number], at] = column
+    for number, part, sums in view.parts(buckets=np.unique(bucket).tolist()):
+        at = np.flatnonzero(bucket == part)
+        for name, column in _attributes(sums.of_people(names[at]).columns).items():
+            costs.setdefault(name, np.zeros((len(place), len(names))))[place[number], at] = column
     with np.errstate(divide="ignore"):
         return {name: 1 / np.sqrt(np.cumsum(cost, axis=0)) for name, cost in costs.items()}
-
-
-def eligible(view: "View", names: NDArray[np.void], limits: Mapping[str, float]) -> NDArray[np.bool_]:
-    """Return which people are below some sums, and were not forgotten."""
-    sums, left = view.sums_of(names), ~view.forgotten(names)
-    for what, limit in limits.items():
-        left &= sums.column(what) < limit
-    return left
 
 
 def _attributes(columns: Mapping[str, Of]) -> dict[str, Of]:

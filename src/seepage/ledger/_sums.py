@@ -4,7 +4,7 @@ A part holds the people whose names begin with the same six bits. It is the unit
 release about few people reads and writes little.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +57,6 @@ class PersonSums:
         known = self.names[at] == names
         return PersonSums(names, {name: np.where(known, column[at], 0.0) for name, column in self.columns.items()})
 
-    def has(self, names: NDArray[np.void]) -> NDArray[np.bool_]:
-        """Return which of some people have a row."""
-        if not len(self):
-            return np.zeros(len(names), dtype=bool)
-        return np.asarray(self.names[np.minimum(np.searchsorted(self.names, names), len(self) - 1)] == names)
-
     def without(self, names: NDArray[np.void]) -> "PersonSums":
         """Return the same without some people."""
         rest = ~np.isin(self.names, names)
@@ -94,22 +88,16 @@ class PersonSums:
         return cls(names, {name: batch.column(name).to_numpy() for name in batch.schema.names[1:]})
 
 
-def added(parts: Sequence[PersonSums]) -> PersonSums:
-    """Return the sums of several; people in some of them only have the sums of these."""
-    parts = [part for part in parts if len(part)]
-    if len(parts) < 2:
-        return parts[0] if parts else PersonSums.nobody()
-    columns = dict.fromkeys(name for part in parts for name in part.columns)
-    first, *others = parts
-    if all(len(other) == len(first) and (other.names == first.names).all() for other in others):
+def added(one: PersonSums, other: PersonSums) -> PersonSums:
+    """Return the sums of both; people in one of them only have the sums of that one."""
+    if not len(one):
+        return other
+    columns = dict.fromkeys([*one.columns, *other.columns])
+    if len(one) == len(other) and (one.names == other.names).all():
         # The same people again: nothing to sort.
-        return PersonSums(
-            first.names, {name: np.sum([part.column(name) for part in parts], axis=0) for name in columns}
-        )
-    return PersonSums.of(
-        np.concatenate([part.names for part in parts]),
-        {name: np.concatenate([part.column(name) for part in parts]) for name in columns},
-    )
+        return PersonSums(one.names, {name: one.column(name) + other.column(name) for name in columns})
+    together = {name: np.concatenate([one.column(name), other.column(name)]) for name in columns}
+    return PersonSums.of(np.concatenate([one.names, other.names]), together)
 
 
 def sorting(names: NDArray[np.void]) -> NDArray[np.intp]:

@@ -20,7 +20,7 @@ from seepage._choices import Choice, check_choices, is_choice
 from seepage._decision import Decision
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
-from seepage._records import Json, to_json
+from seepage._records import Json, fingerprint_of, to_json
 from seepage._shapes import RobustCovariance
 from seepage._tables import Array, Data, Listed, Model, column_name
 from seepage._version import __version__
@@ -233,7 +233,7 @@ class Ready:
         """Post the release; one that was paid for and not published is not paid for twice."""
         noise = repr(self.noise.scale if self.noise.covariance is None else np.asarray(self.noise.covariance).tolist())
         kind = str(self.draft.published["estimator"])
-        request = ledger.seal(kind, noise, str(self.draft.private))
+        request = fingerprint_of({"model": kind, "noise": noise, "private": self.draft.private})
         title = kind if title is None else title
         return ledger.post(self.leak, title=title, units=units, new_people=new_people, request=request)
 

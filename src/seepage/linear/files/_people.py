@@ -15,9 +15,6 @@ from seepage.execution.storage import Files, OutputFolder
 from seepage.leakage import People, PeopleInMemory
 from seepage.leakage.types import By, Kind, Who
 
-# Rows that are held at once when all of them are read.
-_ROWS = 2**18
-
 
 @dataclass(frozen=True, eq=False)
 class StoredColumns(Mapping[str, Array]):
@@ -40,14 +37,6 @@ class StoredColumns(Mapping[str, Array]):
         if name not in self.names:
             raise KeyError(name)
         return np.asarray(self.dataset.to_table(columns=[name]).column(0).to_numpy())
-
-    def batches(self) -> Iterator[tuple[Column | None, dict[str, Array]]]:
-        """Yield the ids of some people and their columns, in the order of the rows."""
-        wanted = [*([] if self.id is None else [self.id]), *self.names]
-        for file in self.dataset.get_fragments():
-            for batch in file.to_batches(columns=wanted, batch_size=_ROWS, use_threads=False):
-                found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in self.names}
-                yield None if self.id is None else batch.column(self.id).to_numpy(zero_copy_only=False), found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
