@@ -72,6 +72,8 @@ class Study:
     """The standard error that was reported, over the real one, of half of the people."""
     reach: float
     """The upper limit of dfil over dfil, of half of the people."""
+    reach_most: float
+    """The upper limit of dfil over the truth, of half of the ten most exposed people."""
 
     @classmethod
     def of(cls, truth: Array, found: Array, errors: Array, low: Array, high: Array) -> "Study":
@@ -85,6 +87,7 @@ class Study:
             float((truth > high)[:, most].mean()),
             float(np.median(errors.mean(0) / found.std(0, ddof=1))),
             float(np.median(high / found)),
+            float(np.median((high / truth)[:, np.argsort(-truth)[:10]])),
         )
 
 
@@ -168,7 +171,7 @@ def main() -> None:
     parser.add_argument("--state", type=Path, help="a file of what was found, so that nothing is done again")
     options = parser.parse_args(sys.argv[2:])
     known = json.loads(options.state.read_text()) if options.state and options.state.exists() else {}
-    heads = ("bias", "coverage", "above, most", "error", "reach")
+    heads = ("bias", "coverage", "above, most", "error", "reach", "reach, most")
     print(f"{'':40}" + "".join(f"{head:>13}" for head in heads) + f"   at nominal 95%, {options.seeds} repetitions")
     for name in (*PRIVATE_RUNS, *SETTINGS):
         key = f"{name}, {options.seeds}"
@@ -178,4 +181,4 @@ def main() -> None:
                 options.state.write_text(json.dumps(known))
         found = Study(**known[key])
         shares = f"{found.bias:>+13.1%}{found.coverage:>13.1%}{found.above:>13.1%}"
-        print(f"{name:40}{shares}{found.error:>13.2f}{found.reach:>13.3g}", flush=True)
+        print(f"{name:40}{shares}{found.error:>13.2f}{found.reach:>13.3g}{found.reach_most:>13.3g}", flush=True)

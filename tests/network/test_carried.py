@@ -5,7 +5,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.nn import functional as F  # noqa: N812
 
-from seepage.network._carried import ByConstants, Gelu, GeluSlope, Normalize, NormalizeSlope
+from seepage.network._composites import ByConstants, Gelu, GeluSlope, Normalize, NormalizeSlope
 
 _GENERATOR = torch.Generator().manual_seed(0)
 

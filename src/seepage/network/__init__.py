@@ -13,13 +13,13 @@ except ImportError as _error:
 from seepage._gradients import Gradients as Gradients
 from seepage.network._amplification import poisson_factors as poisson_factors
 from seepage.network._amplification import without_replacement_factor as without_replacement_factor
-from seepage.network._behind import InputInformation as InputInformation
 from seepage.network._clipping import Mechanism as Mechanism
 from seepage.network._directions import patches as patches
 from seepage.network._fisher import FisherAccountant as FisherAccountant
 from seepage.network._information import NetworkInformation as NetworkInformation
 from seepage.network._losses import exposure_order as exposure_order
 from seepage.network._losses import mean_per_person as mean_per_person
+from seepage.network._one_step import InputInformation as InputInformation
 from seepage.network._one_step import StepInformation as StepInformation
 from seepage.network._one_step import step_information as step_information
 from seepage.network._one_step import step_success_rate as step_success_rate

@@ -15,8 +15,7 @@ from torch import nn
 
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._ghost import in_rows
-from seepage.network._losses import per_example
-from seepage.network._probe import Probe, size_of
+from seepage.network._probe import Probe
 from seepage.network._records import Batch, leaves_of, mapped
 from seepage.network._tokens import exchanged, paired
 from seepage.network._twin import twin
@@ -148,20 +147,6 @@ def check_alone(probe: Probe, batch: Batch, one: Batch) -> None:
             "The network's gradient for somebody changes with the other examples in the batch: nobody's gradient is "
             "their own. Look for a statistic over the batch in a forward method, for random numbers drawn for the "
             "whole batch at once, and for functions that work in place."
-        )
-
-
-@torch.no_grad()
-def check_loss_alone(probe: Probe, batch: Batch, one: Batch) -> None:
-    """Refuse networks that mix people: the first person's loss is the same without the others."""
-    found, alone = (
-        per_example(probe.loss, *probe.forward(probe.carrier.network, each), size_of(each))[0].item()
-        for each in (batch, one)
-    )
-    if abs(found - alone) > 1e-2 * max(abs(found), abs(alone), 1e-3):
-        raise UnsupportedError(
-            f"Somebody's loss changes with the other examples in the batch, from {alone:.4g} to {found:.4g}: nobody's "
-            "gradient is their own. Look for a statistic over the batch in a forward method."
         )
 
 

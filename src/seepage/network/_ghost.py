@@ -22,8 +22,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.utils import _pytree as pytree
 
 from seepage.errors import UnsupportedError
-from seepage.network._carried import Normalize, NormalizeSlope
-from seepage.network._composites import Composites
+from seepage.network._composites import Composites, Normalize, NormalizeSlope
 from seepage.network._layers import is_convolution, is_embedding, is_linear, is_norm
 
 Tensor = torch.Tensor
