@@ -65,7 +65,7 @@ def test_the_pages_for_beginners_show_code():
 
 def test_readme_is_read_in_a_minute():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 110
+    assert len(lines) <= 100
     assert max(map(len, lines)) <= 100
 
 

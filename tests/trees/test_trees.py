@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import lsq_linear
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import (
     BaggingRegressor,
@@ -82,7 +83,7 @@ def test_the_attack_returns_what_is_determined_of_public_data(model, data_home):
 
 
 def _check_attack(model, X, y):
-    leak = seepage.measure(model.fit(X, y), X, y)
+    leak = seepage.measure(clone(model).fit(X, y), X, y)
     determined = np.asarray(leak.determined()["determined"])
     right = np.abs(leak.recovered().guesses - y.to_numpy()) < leak.fitted.step / 2
     assert right[determined].all()

@@ -1,7 +1,6 @@
-"""What an output checker is told of a model of trees: one word, and why."""
+"""Verdict of an output checker on a model of trees, with its reasons."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,82 +11,95 @@ from seepage.trees._leakage import TreeLeakage
 
 Word = Literal["pass", "review", "fail"]
 _WORST: Final[tuple[Word, ...]] = ("pass", "review", "fail")
-# The fewest different people in a leaf, and the most independent equations for each person, unless others are stated.
+# Unless stated: the smallest number of different people in a leaf, and the largest number of equations for each person.
 _THRESHOLD, _EQUATIONS = 10, 0.05
-# People up to whom smaller models are tried.
+# Smaller models are tried up to this number of people.
 _TRIED: Final = 5_000
+# An attack whose error is above this share of an outside model's gives away little more than that model.
+_LITTLE: Final = 0.9
 
 
 def decided(leak: TreeLeakage, says: Mapping[str, Any]) -> tuple[Word, tuple[str, ...]]:
-    """Return whether a model may be published, and the reasons.
+    """Return the verdict on publishing a model, and the reasons.
 
     Parameters
     ----------
     leak : TreeLeakage
     says : mapping
-        order: "not known" if nobody outside knows the order of the training table; threshold: the fewest people in a
-        leaf; equations: the most independent equations for each person.
+        order: "not known" if attackers do not know the order of the training table; threshold: the smallest number of
+        people in a leaf; equations: the largest number of independent equations for each person.
     """
-    found = list(_findings(leak, says))
-    word: Word = max((each for each, _ in found), key=_WORST.index, default=_WORST[0])
-    reasons = [sentence for _, sentence in found] or ["Nothing was found by these attacks. That is not a promise."]
+    findings = list(_findings(leak, says))
+    word: Word = max((word for word, _ in findings), key=_WORST.index, default=_WORST[0])
+    reasons = [sentence for _, sentence in findings] or ["These attacks found nothing. That is not a guarantee."]
     if word == "fail":
-        reasons.append(_remedy(leak, len(leak.fitted.y)))
+        reasons.append(_remedy(leak))
     return word, tuple(reasons)
 
 
 def _findings(leak: TreeLeakage, says: Mapping[str, Any]) -> Iterator[tuple[Word, str]]:
-    threshold, most = says.get("threshold", _THRESHOLD), says.get("equations", _EQUATIONS)
-    leaves, found = leak.leaves(), leak.determined()
-    determined, looked_at = int(np.sum(found["determined"])), len(found)
-    unsettled = int(np.isnan(np.asarray(found["projection"])).sum())
-    if unsettled:
-        yield "review", f"{unsettled:,} of {looked_at:,} people are not checked: the iteration did not converge."
-    known = leak.draws and says.get("order") == "not known"
-    if determined:
-        who = "knows everybody's covariates" + (" and the order of the training table" if leak.draws else "")
-        sentence = (
-            f"The outcome of {determined:,} of {looked_at:,} people looked at comes back exactly to whoever {who}."
-        )
-        yield ("review" if known else "fail"), sentence
-    fewest, pure = int(np.min(leaves["people"])), int(np.sum(leaves["pure"]))
-    if fewest < threshold:
-        yield "fail", f"A leaf is about {fewest:,} different people, fewer than {threshold}."
+    threshold, limit = says.get("threshold", _THRESHOLD), says.get("equations", _EQUATIONS)
+    yield from _of_outcomes(leak, "review" if leak.draws and says.get("order") == "not known" else "fail")
+    leaves = leak.leaves()
+    smallest, pure = int(np.min(leaves["people"])), int(np.sum(leaves["pure"]))
+    if smallest < threshold:
+        yield "fail", f"The smallest leaf has {smallest:,} different people, fewer than {threshold}."
     if pure:
-        yield "fail", f"In {pure:,} leaves everybody has the same outcome."
-    if not leak.equations_per_person <= most:
-        yield "review", _many(leak.equations_per_person, most)
+        yield "fail", f"In {pure:,} leaves all people have the same outcome."
+    if np.isnan(leak.equations_per_person):
+        yield "review", "The number of independent equations is not checked: there are too many people and leaves."
+    elif leak.equations_per_person > limit:
+        yield (
+            "review",
+            f"The leaves are {leak.equations_per_person:.2f} independent equations per person, more than {limit:g}.",
+        )
     try:
-        beside = len(leak.thresholds())
+        count = len(leak.thresholds())
     except SeepageError as reason:
         yield "review", f"Thresholds: {str(reason).splitlines()[-1]}"
     else:
-        if beside:
-            yield (
-                "review",
-                f"{beside:,} values stand alone beside a threshold, which gives them away to their neighbor.",
-            )
+        if count:
+            yield "review", f"{count:,} values follow from a threshold and the value of one other person."
     if leak.draws:
         yield "review", "The file holds the seed by which each tree drew its rows."
 
 
-def _many(equations: float, most: float) -> str:
-    if np.isnan(equations):
-        return "How many independent equations the leaves are is not known: there are too many people to count them."
-    return f"The leaves are {equations:.2f} independent equations for each person, more than {most:g}."
+def _of_outcomes(leak: TreeLeakage, severity: Word) -> Iterator[tuple[Word, str]]:
+    """Yield findings about outcomes, to an attacker who knows the covariates."""
+    order = " and the order of the training table" if leak.draws else ""
+    table = leak.determined()
+    exact, within = np.asarray(table["determined"], dtype=bool), np.asarray(table["within"])
+    close = leak.returned & ~exact
+    for people, closeness in (
+        (exact, "exactly"),
+        (close, f"to within ±{np.max(within, where=close, initial=0):.2g}"),
+    ):
+        if people.any():
+            yield (
+                severity,
+                f"An attacker who knows the covariates of all people{order} computes the outcome of "
+                f"{people.sum():,} of {len(people):,} people {closeness}.",
+            )
+    unsettled = int(np.isnan(np.asarray(table["projection"])).sum())
+    if unsettled:
+        yield "review", f"{unsettled:,} of {len(table):,} people are not checked: the iteration did not converge."
+    recovered = leak.recovered()
+    errors = np.array([recovered.attack, recovered.outside])
+    error, outside = 1.0 - errors if recovered.measure == "share right" else errors
+    if error < _LITTLE * outside:
+        yield (severity if recovered.exact == 1.0 else "review"), str(recovered)
 
 
-def _remedy(leak: TreeLeakage, people: int) -> str:
-    nothing = "Ask for fewer trees and larger leaves, and hand the new file in."
-    if people > _TRIED or isinstance(leak.fitted.model, Path):
+def _remedy(leak: TreeLeakage) -> str:
+    nothing = "Ask for fewer trees and larger leaves, and check the new file."
+    if len(leak.fitted.y) > _TRIED or leak.fitted.weight is not None or not hasattr(leak.fitted.model, "get_params"):
         return nothing
     tried = Table.of(leak.remedies())
-    for change, left, equations, score in zip(
-        *map(tried.column, ("change", "determined", "equations", "accuracy")), strict=True
-    ):
-        if left == 0 and change != "as it is":
+    columns = map(tried.column, ("change", "determined", "equations", "accuracy"))
+    for change, share, equations, score in zip(*columns, strict=True):
+        if share == 0 and change != "as it is":
             return (
-                f"Tried: with {change} no outcome comes back exactly ({equations:.2f} equations for each person, "
-                f"accuracy {score:.2f} in five folds). Fit it so, and hand the new file in."
+                f"Tried: with {change} no outcome comes back ({equations:.2f} equations per person, accuracy "
+                f"{score:.2f} in five folds). Fit it so, and check the new file."
             )
     return nothing

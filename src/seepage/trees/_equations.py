@@ -70,6 +70,8 @@ def outcomes(trees: Trees, y: Array) -> Array:
             return np.asarray(y, dtype=np.float64).reshape(len(y), 1)
         except (TypeError, ValueError) as error:
             raise InputError("The outcome of this model is a number, and y holds something else.") from error
+    if len(trees.classes) < 2:
+        raise InputError("The outcome of this model has one class, which every file of it shows. Give two classes.")
     place = {label: i for i, label in enumerate(trees.classes.tolist())}
     found = np.array([place.get(label, -1) for label in np.asarray(y).tolist()])
     if (found < 0).any():

@@ -367,9 +367,14 @@ class TreeLeakage(Leakage):
         return self.fitted.trees.draws is not None
 
     @property
+    def returned(self) -> NDArray[np.bool_]:
+        """Whether the outcome of each person comes back: exactly, or to a tenth of the standard deviation."""
+        return np.asarray(self._all_unknown.within < max(self.fitted.step / 2, self.fitted.outcomes.std() / 10))
+
+    @property
     def share(self) -> float:
-        """The share of people whose outcome is determined; of those looked at, where there are many."""
-        return float((self._all_unknown.within < self.fitted.step / 2).mean())
+        """The share of people whose outcome comes back, of all or of the sample."""
+        return float(self.returned.mean())
 
     @property
     def equations_per_person(self) -> float:
@@ -406,9 +411,8 @@ class TreeLeakage(Leakage):
         found = self._all_unknown
         labels = self.people.labels(groups)[found.people]
         values, place = np.unique(labels.astype(str), return_inverse=True)
-        exact = found.within < self.fitted.step / 2
         counts = np.bincount(place.ravel())
-        columns = {"group": values, "people": counts, "determined": np.bincount(place.ravel(), exact) / counts}
+        columns = {"group": values, "people": counts, "determined": np.bincount(place.ravel(), self.returned) / counts}
         return frame(columns, self.people.library)
 
     def _frame(self, people: NDArray[np.intp], columns: dict[str, Column]) -> Frame:
@@ -431,10 +435,8 @@ class TreeLeakage(Leakage):
             lines.append(f"  The leaves are {found.rank:,} independent equations about {len(fitted.y):,} outcomes.")
         nearly = np.isfinite(found.within) & ~exact
         if nearly.any():
-            width = np.median(found.within[nearly])
-            lines.append(
-                f"  {_share(nearly, len(fitted.y))} have an outcome that comes back to ± {width:.3g} (median)."
-            )
+            width = f"±{np.median(found.within[nearly]):.3g}"
+            lines.append(f"  {_share(nearly, len(fitted.y))} have an outcome that comes back to {width} (median).")
         unsettled = np.isnan(found.projection)
         if unsettled.any():
             lines.append(f"  Not checked: {_share(unsettled, len(fitted.y))}, as the iteration did not converge.")
@@ -514,6 +516,8 @@ def measure_trees(
     if people.person is not None and len(np.unique(people.person)) < len(people.person):
         raise InputError("Some people have several rows. Trees are measured with one row for each person.")
     labels = column_values(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
     if len(labels) != len(table):
         raise InputError(f"X has {len(table):,} rows and y {len(labels):,}: give the outcome of each row.")
     weight = None if sample_weight is None else np.asarray(column_values(sample_weight), dtype=np.float64)

@@ -26,8 +26,7 @@ class Trees:
     Attributes
     ----------
     structure : Structure
-    outcome : array of shape (trees,)
-        Which column of outcomes each tree is about (boosting); -1 for all.
+        In boosting of several classes each round has one tree for each class, in their order.
     draws : callable or None
         Of the number of rows: how often each row was drawn for each tree, shape (rows, trees). None where every tree
         has all rows once.
@@ -45,7 +44,6 @@ class Trees:
     """
 
     structure: Structure
-    outcome: NDArray[np.intp]
     draws: Callable[[int], Array] | None = None
     classes: NDArray[Any] | None = None
     link: Link | None = None
@@ -117,7 +115,6 @@ def _read_forest(model: Any) -> Trees:
         )
     return Trees(
         Structure.of(nodes),
-        np.full(len(trees), -1, dtype=np.intp),
         draws=(lambda count: _draws(model, count)) if drawn else None,
         classes=getattr(model, "classes_", None),
         exact=all(tree.splitter == "best" for tree in trees),
@@ -180,7 +177,6 @@ def _read_boosting(model: Any) -> Trees:
         start = np.log(shares) if len(classes) > 2 else np.log(shares[1:] / shares[:1])
     return Trees(
         Structure.of(nodes),
-        np.tile(np.arange(trees.shape[1]), len(trees)),
         classes=classes,
         link=_link(classes),
         start=start,
@@ -295,7 +291,6 @@ def _boosted(
     nodes = [_treelite_tree(model.get_tree_accessor(i)) for i in range(model.num_tree)]
     return Trees(
         Structure.of(nodes, strict=strict, single=single),
-        np.array(header.get_field("class_id"), dtype=np.intp),
         classes=classes,
         link=link,
         start=np.array(header.get_field("base_scores"), dtype=np.float64) if start is None else start,
