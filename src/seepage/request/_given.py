@@ -132,4 +132,7 @@ def _tool(suffix: str) -> tuple[str, str]:
         )
     if suffix in _LOGS:
         return "text", "read it yourself, and ask for its numbers as tables, which are checked here"
-    return "another kind of file", "ask for tables of numbers, which are checked here"
+    return "another kind of file", (
+        "ask for tables of numbers, which are checked here; a boosted model (.json, .ubj) needs a TOML file of the "
+        "same stem, with outcome and columns"
+    )

@@ -1,4 +1,4 @@
-"""Files of trees in a request: what an output checker is told of them."""
+"""Verdicts on files of trees in a request."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ _SAYS: Final = ("outcome", "columns", "where", "order", "threshold", "equations"
 
 
 def of_records(given: HandedIn, people: RequestPeople) -> OutputVerdict | None:
-    """Return what is decided about trees, and about models that hold records themselves; None for others.
+    """Return the verdict on trees, and on models that hold records themselves; None for other models.
 
     Parameters
     ----------
@@ -28,12 +28,10 @@ def of_records(given: HandedIn, people: RequestPeople) -> OutputVerdict | None:
     people : RequestPeople
     """
     model = _model(given)
-    held = next((len(getattr(model, name)) for name in _RECORDS if hasattr(model, name)), 0)
-    if held:
+    records = next((len(getattr(model, name)) for name in _RECORDS if hasattr(model, name)), 0)
+    if records:
         what = f"{type(model).__name__}, which holds records"
-        reason = (
-            f"It holds the records of {held:,} people as they are. Ask for a regression, or for its answers in a table."
-        )
+        reason = f"It holds the records of {records:,} people. Ask for a regression, or for its answers in a table."
         return OutputVerdict(given.name, what, "fail", True, reasons=(reason,))
     return _of_trees(given, model, people) if isinstance(model, Path) or is_trees(model) else None
 
@@ -50,22 +48,20 @@ def _model(given: HandedIn) -> Any:
 
 
 def _of_trees(given: HandedIn, model: Any, people: RequestPeople) -> OutputVerdict:
-    """Return what is decided about a model of trees.
+    """Return the verdict on a model of trees.
 
     Parameters
     ----------
     given : HandedIn
-        Beside it lies a TOML file: outcome; columns, in the order of the model; where; order = "not known" if nobody
-        outside knows the order of the training table; threshold; equations.
+        With a TOML file: outcome; columns, in the order of the model; where; order = "not known" if attackers do not
+        know the order of the training table; threshold; equations.
     model : estimator or Path
     people : RequestPeople
     """
     says = given.says
     for name in says:
         if name not in _SAYS:
-            raise InputError(
-                f"{given.name}.toml sets {name!r}, which says nothing of trees. It may have: {several(_SAYS)}."
-            )
+            raise InputError(f"{given.name}.toml sets {name!r}, which says nothing of trees: {several(_SAYS)} do.")
     columns = [*says.get("columns", getattr(model, "feature_names_in_", ()))]
     for name in (says.get("outcome"), *columns):
         if name not in people.table.names:

@@ -43,7 +43,8 @@ def _findings(leak: TreeLeakage, says: Mapping[str, Any]) -> Iterator[tuple[Word
     leaves = leak.leaves()
     smallest, pure = int(np.min(leaves["people"])), int(np.sum(leaves["pure"]))
     if smallest < threshold:
-        yield "fail", f"The smallest leaf has {smallest:,} different people, fewer than {threshold}."
+        some = "1 person" if smallest == 1 else f"{smallest:,} different people"
+        yield "fail", f"The smallest leaf has {some}, fewer than {threshold}."
     if pure:
         yield "fail", f"In {pure:,} leaves all people have the same outcome."
     if np.isnan(leak.equations_per_person):

@@ -42,14 +42,11 @@ class Determined:
     within : array
         Bound on the difference between the combination of the file's numbers and the outcome, by their rounding;
         infinite if the outcome is not determined.
-    rank : int or None
-        Of the equations; None for a sample.
     """
 
     people: NDArray[np.intp]
     projection: Array
     within: Array
-    rank: int | None
 
 
 def determined(equations: LeafEquations, sample: NDArray[np.intp]) -> Determined:
@@ -75,7 +72,7 @@ def _of_all(equations: LeafEquations) -> Determined:
         # (A^T A)^+ A^T, the rows of these people.
         combination = np.asarray(equations.matrix @ (right @ (right[people] / size**2).T))
         within[people] = _checked(equations, people, combination)[0]
-    return Determined(np.arange(len(projection)), projection, within, len(size))
+    return Determined(np.arange(len(projection)), projection, within)
 
 
 def _row_space(equations: LeafEquations) -> tuple[Array, Array]:
@@ -118,7 +115,7 @@ def _of_some(equations: LeafEquations, sample: NDArray[np.intp]) -> Determined:
     solution, singular = _solve(lambda vectors: transposed @ (scaled @ vectors), unit, steps)
     within, missed = _checked(equations, sample, np.asarray(scaled @ solution) * size[sample])
     lower = np.where(singular, np.clip(1.0 - missed, 0.0, 1.0), np.nan)
-    return Determined(sample, np.where(np.isfinite(within), 1.0, lower), within, None)
+    return Determined(sample, np.where(np.isfinite(within), 1.0, lower), within)
 
 
 def _solve(gram: Callable[[Array], Any], unit: Array, steps: int) -> tuple[Array, NDArray[np.bool_]]:

@@ -129,7 +129,7 @@ class TreeLeakage(Leakage):
             "The attacker has the file of the model, and knows the covariates of everybody that it was fitted on.",
             "The splits are taken as they are: what their choice gives away is not counted.",
         ]
-        if self.fitted.trees.draws is not None:
+        if self.draws:
             found.append(
                 "The attacker knows the order of the training table: the file holds the seed by which each tree drew "
                 "its rows, as row numbers."
@@ -173,7 +173,7 @@ class TreeLeakage(Leakage):
         return self._frame(found.people, columns)
 
     def _determined(self, known_outcomes: float = 0.0, order_known: bool = True, seed: int = 0) -> Determined:
-        if self.fitted.trees.draws is not None and not order_known:
+        if self.draws and not order_known:
             raise UnansweredError(
                 "Without the order of the training table, which rows each tree drew is not known, and these equations "
                 "are not there.\nWhat other attacks find is not checked."
@@ -201,7 +201,7 @@ class TreeLeakage(Leakage):
             own = self.fitted.outcomes[people].argmax(axis=1)[None, :]
             within = np.minimum(np.take_along_axis(within, own, axis=0), _without(within, own).max(axis=0))
             projection = np.maximum(np.take_along_axis(projection, own, axis=0), _without(projection, own).min(axis=0))
-        return Determined(people, projection[0], within[0], each[0].rank if len(each) == 1 else None)
+        return Determined(people, projection[0], within[0])
 
     @property
     def _distinct_equations(self) -> tuple[LeafEquations, ...]:
@@ -378,9 +378,10 @@ class TreeLeakage(Leakage):
 
     @property
     def equations_per_person(self) -> float:
-        """Independent equations about the outcomes, for each person; missing where the rank is not known."""
-        rank = self._all_unknown.rank
-        return np.nan if rank is None else rank / len(self.fitted.y)
+        """Independent equations about the outcomes, for each person; missing where only a sample was looked at."""
+        # The trace of a projection is its rank.
+        projection = self._all_unknown.projection
+        return float(projection.mean()) if len(projection) == len(self.fitted.y) else np.nan
 
     def most_exposed(self, count: int = 10) -> Frame:
         """Return the people whose outcome is determined, or nearest to it, in the smallest leaves.
@@ -420,36 +421,32 @@ class TreeLeakage(Leakage):
 
     def summary(self) -> str:
         """Return a few lines that a person can read."""
-        fitted, found, leaves = self.fitted, self._all_unknown, self._leaves
+        fitted, found, leaves, people = self.fitted, self._all_unknown, self._leaves, len(self.fitted.y)
         exact = found.within < fitted.step / 2
-        known = "everybody's covariates"
-        if fitted.trees.draws is not None:
-            known += " in the order of the training table"
-        lines = [
-            f"{fitted.leaves.shape[1]:,} trees, {len(leaves.tree):,} leaves, {len(fitted.y):,} people.",
-            f"To an attacker who has the file and knows {known}:",
-            f"  {_share(exact, len(fitted.y))} have an outcome that comes back exactly.",
-            f"  {self.recovered()}",
-        ]
-        if found.rank is not None:
-            lines.append(f"  The leaves are {found.rank:,} independent equations about {len(fitted.y):,} outcomes.")
-        nearly = np.isfinite(found.within) & ~exact
-        if nearly.any():
-            width = f"±{np.median(found.within[nearly]):.3g}"
-            lines.append(f"  {_share(nearly, len(fitted.y))} have an outcome that comes back to {width} (median).")
+        close = np.isfinite(found.within) & ~exact
         unsettled = np.isnan(found.projection)
-        if unsettled.any():
-            lines.append(f"  Not checked: {_share(unsettled, len(fitted.y))}, as the iteration did not converge.")
         sums = ~np.isfinite(found.within) & (fitted.alike[found.people] > 1)
+        order = " in the order of the training table" if self.draws else ""
+        lines = [
+            f"{fitted.leaves.shape[1]:,} trees, {len(leaves.tree):,} leaves, {people:,} people.",
+            f"An attacker who has the file and knows the covariates of all people{order}",
+            f"- computes the outcome of {_share(exact, people)} exactly.",
+        ]
+        if close.any():
+            width = f"±{np.median(found.within[close]):.3g}"
+            lines.append(f"- computes the outcome of {_share(close, people)} to within {width} (median).")
         if sums.any():
-            lines.append(
-                f"  {_share(sums, len(fitted.y))} have the leaves of somebody else: only their sum can come back."
-            )
-        lines.append(
-            f"The smallest leaf has {leaves.people.min():,} people; in {leaves.pure.sum():,} leaves everybody has "
-            "the same outcome."
-        )
-        lines.append("The splits were chosen by the outcomes: what is not determined is not thereby safe.")
+            lines.append(f"- computes only sums over people with the same leaves, of {_share(sums, people)}.")
+        if unsettled.any():
+            lines.append(f"- Not checked: {_share(unsettled, people)}, as the iteration did not converge.")
+        if len(found.people) == people:
+            lines.append(f"- has {found.projection.sum():,.0f} independent equations about {people:,} outcomes.")
+        lines += [
+            str(self.recovered()),
+            f"The smallest leaf has {leaves.people.min():,} people; in {leaves.pure.sum():,} leaves all people have "
+            "the same outcome.",
+            "The splits were chosen by the outcomes: an outcome that is not determined is not thereby safe.",
+        ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -480,19 +477,11 @@ def _without(columns: Array, own: NDArray[np.intp]) -> Array:
 
 def numbers(rows: Data) -> Array:
     """Return rows as numbers."""
-    if hasattr(rows, "toarray"):
-        rows = rows.toarray()
-    table = Table.of(rows)
-    return np.column_stack([_number(table, i) for i in range(len(table.names))])
-
-
-def _number(table: Table, at: int) -> Array:
+    table = Table.of(rows.toarray() if hasattr(rows, "toarray") else rows)
     try:
-        return np.asarray(table.column_at(at), dtype=np.float64)
+        return np.column_stack([table.column_at(i).astype(np.float64) for i in range(len(table.names))])
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"Column {table.names[at]!r} holds no numbers. Give the model with the step that encodes it: a Pipeline."
-        ) from error
+        raise InputError(f"X is not all numbers: {error}. Give the model with the step that encodes text.") from error
 
 
 def measure_trees(
