@@ -23,6 +23,7 @@ import numpy as np
 from lifelines import CoxPHFitter
 from lifelines.datasets import load_rossi
 from sklearn.datasets import load_diabetes
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
@@ -197,6 +198,38 @@ class Hazards:
         return self
 
 
+class Trees:
+    """Outcomes that forests of different sizes determine, and people in the leaves of two models."""
+
+    figure_: Any
+
+    def plot(self) -> "Trees":
+        """Draw them."""
+        X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        self.figure_, (shares, sizes) = matplotlib.pyplot.subplots(1, 2, figsize=(7.6, 3.0), layout="constrained")
+        counts = [1, 3, 5, 8, 10, 12, 15, 20, 25, 30, 40, 60, 80]
+        for leaf in (5, 10, 20, 50):
+            forest = RandomForestRegressor(min_samples_leaf=leaf, max_features=1 / 3, random_state=0)
+            leaks = [seepage.measure(forest.set_params(n_estimators=n).fit(X, y), X, y) for n in counts]
+            shares.plot(counts, [100 * leak.share for leak in leaks], ".-", label=f"at least {leaf}")
+        shares.set_xlabel("trees")
+        shares.set_ylabel("outcomes that come back (%)")
+        shares.legend(frameon=False, fontsize=8, title="people in a leaf", title_fontsize=8, loc=(0.66, 0.1))
+        boosted = HistGradientBoostingRegressor(min_samples_leaf=1)
+        forest = RandomForestRegressor(30, min_samples_leaf=10, max_features=1 / 3, random_state=0)
+        for model, name in ((forest, "forest, at least 10"), (boosted, "boosted, at least 1")):
+            people = np.sort(seepage.measure(model.fit(X, y), X, y).leaves()["people"])
+            sizes.plot(people, 100 * np.arange(1, len(people) + 1) / len(people), label=name)
+        sizes.axvline(10, color="0.7", lw=1, zorder=0)
+        sizes.set_xscale("log")
+        sizes.set_xlabel("different people in a leaf")
+        sizes.set_ylabel("leaves with at most so many (%)")
+        sizes.legend(frameon=False, fontsize=8)
+        for ax in (shares, sizes):
+            ax.spines[["top", "right"]].set_visible(False)
+        return self
+
+
 def _known() -> Any:
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     X = X[["age", "sex", "bmi"]]
@@ -222,6 +255,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "known_diabetes": _known,
     "overlap": _overlap,
     "hazards_rossi": Hazards,
+    "trees_diabetes": Trees,
     "lesson_attributes": lambda: AttributeDisplay.from_leakage(lesson()["leak"]),
     "lesson_frontier": lambda: lesson()["curve"],
 }
@@ -261,6 +295,7 @@ REPORTS: dict[str, Callable[[], Any]] = {
 
 KEPT = (
     *("distribution_adult", "attributes_iwpc", "balances", "hazards_rossi", "report_adult_internal"),
+    "trees_diabetes",
     *("known_diabetes", "overlap", "lesson_attributes", "lesson_frontier", "report_lesson_publishable"),
 )
 

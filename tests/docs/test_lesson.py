@@ -11,6 +11,7 @@ def test_the_notebook_runs_and_its_attack_meets_the_floor():
     names, shown = run_all(notebook)
     printed = "".join(each for each, *_ in shown)
     assert "The attacker says 66.0 and the truth is 66.0" in printed
+    assert "442 of 442 outcomes are right" in printed
     floor = names["leak"].error_floor()["age"][names["patient"]]
     # The standard error of a standard deviation of 2,000 guesses is 1.6% of it.
     assert abs(np.std(names["guesses"]) / floor - 1) < 0.05
@@ -24,5 +25,5 @@ def test_the_notebook_runs_and_its_attack_meets_the_floor():
 def test_every_question_has_an_answer():
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     asked = ["".join(cell["source"]) for cell in cells if "*Question" in "".join(cell["source"])]
-    assert len(asked) == 6
+    assert len(asked) == 7
     assert all("<details><summary>An answer</summary>" in each for each in asked)
