@@ -157,11 +157,12 @@ class TreeLeakage(Leakage):
         Returns
         -------
         data frame
-            One row for each person: `determined`, whether a combination of leaf values gives the outcome closer than
-            half the smallest difference between two outcomes; `within`, how far the file's rounding lets it be off,
-            missing where no combination gives the outcome; `projection`, 1 where one does, of a sample a lower bound,
-            missing for people who are not checked because the iteration did not converge; `alike`, how many people have
-            the same leaves as this one, with this one: of several only the sum can be determined.
+            One row for each person: `determined`, whether a leaf of the person's class alone, or a combination of leaf
+            values, gives the outcome closer than half the smallest difference between two outcomes; `within`, how far
+            the file's rounding lets it be off, missing if the outcome is not given; `projection`, 1 where a
+            combination gives it, of a sample a lower bound, missing for people who are not checked because the
+            iteration did not converge; `alike`, how many people have the same leaves as this one, with this one: of
+            several only the sum can be determined.
         """
         found = self._determined(known_outcomes, order_known, seed)
         columns: dict[str, Column] = {
@@ -201,7 +202,9 @@ class TreeLeakage(Leakage):
             own = self.fitted.outcomes[people].argmax(axis=1)[None, :]
             within = np.minimum(np.take_along_axis(within, own, axis=0), _without(within, own).max(axis=0))
             projection = np.maximum(np.take_along_axis(projection, own, axis=0), _without(projection, own).min(axis=0))
-        return Determined(people, projection[0], within[0])
+        # Classes are 0 or 1: a leaf that has only one gives it of all its people.
+        certain = self._leaves.certain[people] & (self.fitted.trees.classes is not None)
+        return Determined(people, projection[0], np.where(certain, 0.0, within[0]))
 
     @property
     def _distinct_equations(self) -> tuple[LeafEquations, ...]:
@@ -449,6 +452,9 @@ class TreeLeakage(Leakage):
         ]
         return "\n".join(lines)
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def _repr_html_(self) -> str:
         from html import escape
 
@@ -504,9 +510,7 @@ def measure_trees(
     people = PeopleInMemory.of(table, ids=ids, groups=groups, y=y)
     if people.person is not None and len(np.unique(people.person)) < len(people.person):
         raise InputError("Some people have several rows. Trees are measured with one row for each person.")
-    labels = column_values(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+    labels = np.squeeze(column_values(y))
     if len(labels) != len(table):
         raise InputError(f"X has {len(table):,} rows and y {len(labels):,}: give the outcome of each row.")
     weight = None if sample_weight is None else np.asarray(column_values(sample_weight), dtype=np.float64)

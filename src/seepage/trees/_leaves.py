@@ -1,4 +1,4 @@
-"""Who is in which leaf, and whose values stand alone beside a threshold."""
+"""People in leaves, and values that follow from a threshold."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,13 +24,16 @@ class Leaves:
     pure : array of bool
         Whether all of them have the same outcome.
     smallest : array of int
-        Of each person: the people in the smallest of their leaves; everybody if no tree drew them.
+        Number of people in the smallest leaf of each person; all people if no tree drew the person.
+    certain : array of bool
+        Whether all people in some leaf of the person have the same outcome.
     """
 
     tree: NDArray[np.intp]
     people: NDArray[np.intp]
     pure: NDArray[np.bool_]
     smallest: NDArray[np.intp]
+    certain: NDArray[np.bool_]
 
 
 def leaves_of(structure: Structure, leaves: NDArray[np.int32], drawn: NDArray[np.bool_], y: Array) -> Leaves:
@@ -53,8 +56,9 @@ def leaves_of(structure: Structure, leaves: NDArray[np.int32], drawn: NDArray[np
     np.maximum.at(most, place, code[person])
     smallest = np.full(len(y), len(y), dtype=np.intp)
     np.minimum.at(smallest, person, people[place])
-    tree_of = np.searchsorted(structure.ends, nodes, side="right")
-    return Leaves(tree_of, people, least == most, smallest)
+    pure = least == most
+    certain = np.bincount(person, pure[place], minlength=len(y)) > 0
+    return Leaves(np.searchsorted(structure.ends, nodes, side="right"), people, pure, smallest, certain)
 
 
 @dataclass(frozen=True, eq=False)
