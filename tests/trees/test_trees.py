@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from scipy.optimize import lsq_linear
 from sklearn.base import clone
@@ -309,6 +310,30 @@ def test_smaller_models_are_tried():
     again = RandomForestRegressor(30, min_samples_leaf=20, max_features=1 / 3, random_state=0).fit(X, y)
     rank = np.linalg.matrix_rank(_leaf_matrix(again, X))
     assert found.loc["min_samples_leaf=20", "equations"] == pytest.approx(rank / len(X))
+
+
+def test_verdicts_need_no_pandas_and_no_second_fit():
+    X, y = DIABETES
+    frame = polars.DataFrame({name: X[name].to_numpy() for name in X})
+    # Early stopping needs rows that a second fit does not have.
+    model = xgboost.XGBRegressor(n_estimators=60, early_stopping_rounds=60, n_jobs=1)
+    model.fit(X, y, eval_set=[(X, y)], verbose=False)
+    word, reasons = decided(seepage.measure(model, frame, polars.Series(y.to_list())), {})
+    assert word == "fail"
+    assert any("computes the outcome of 442 of 442 people exactly" in reason for reason in reasons)
+
+
+def test_outcomes_with_more_digits_than_the_file_come_back_closely():
+    X, y = DIABETES
+    income = 1_000 * y + np.random.default_rng(0).integers(0, 100, len(y)) / 100
+    leak = seepage.measure(xgboost.XGBRegressor(n_jobs=1).fit(X, income), X, income)
+    found = leak.determined()
+    assert not found["determined"].any()
+    assert (np.abs(leak.recovered().guesses - income) < found["within"]).all()
+    assert leak.share == 1.0
+    word, reasons = decided(leak, {})
+    assert word == "fail"
+    assert "computes the outcome of 442 of 442 people to within ±" in reasons[0]
 
 
 def test_it_says_what_it_found():

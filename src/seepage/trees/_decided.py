@@ -40,20 +40,17 @@ def decided(leak: TreeLeakage, says: Mapping[str, Any]) -> tuple[Word, tuple[str
 def _findings(leak: TreeLeakage, says: Mapping[str, Any]) -> Iterator[tuple[Word, str]]:
     threshold, limit = says.get("threshold", _THRESHOLD), says.get("equations", _EQUATIONS)
     yield from _of_outcomes(leak, "review" if leak.draws and says.get("order") == "not known" else "fail")
-    leaves = leak.leaves()
-    smallest, pure = int(np.min(leaves["people"])), int(np.sum(leaves["pure"]))
+    leaves, equations = Table.of(leak.leaves()), leak.equations_per_person
+    smallest, pure = leaves.column("people").min(), leaves.column("pure").sum()
     if smallest < threshold:
         some = "1 person" if smallest == 1 else f"{smallest:,} different people"
         yield "fail", f"The smallest leaf has {some}, fewer than {threshold}."
     if pure:
         yield "fail", f"In {pure:,} leaves all people have the same outcome."
-    if np.isnan(leak.equations_per_person):
+    if np.isnan(equations):
         yield "review", "The number of independent equations is not checked: there are too many people and leaves."
-    elif leak.equations_per_person > limit:
-        yield (
-            "review",
-            f"The leaves are {leak.equations_per_person:.2f} independent equations per person, more than {limit:g}.",
-        )
+    elif equations > limit:
+        yield "review", f"The leaves are {equations:.2f} independent equations per person, more than {limit:g}."
     try:
         count = len(leak.thresholds())
     except SeepageError as reason:
@@ -68,8 +65,8 @@ def _findings(leak: TreeLeakage, says: Mapping[str, Any]) -> Iterator[tuple[Word
 def _of_outcomes(leak: TreeLeakage, severity: Word) -> Iterator[tuple[Word, str]]:
     """Yield findings about outcomes, to an attacker who knows the covariates."""
     order = " and the order of the training table" if leak.draws else ""
-    table = leak.determined()
-    exact, within = np.asarray(table["determined"], dtype=bool), np.asarray(table["within"])
+    table = Table.of(leak.determined())
+    exact, within = table.column("determined").astype(bool), table.column("within")
     close = leak.returned & ~exact
     for people, closeness in (
         (exact, "exactly"),
@@ -81,7 +78,7 @@ def _of_outcomes(leak: TreeLeakage, severity: Word) -> Iterator[tuple[Word, str]
                 f"An attacker who knows the covariates of all people{order} computes the outcome of "
                 f"{people.sum():,} of {len(people):,} people {closeness}.",
             )
-    unsettled = int(np.isnan(np.asarray(table["projection"])).sum())
+    unsettled = np.isnan(table.column("projection")).sum()
     if unsettled:
         yield "review", f"{unsettled:,} of {len(table):,} people are not checked: the iteration did not converge."
     recovered = leak.recovered()
@@ -93,9 +90,13 @@ def _of_outcomes(leak: TreeLeakage, severity: Word) -> Iterator[tuple[Word, str]
 
 def _remedy(leak: TreeLeakage) -> str:
     nothing = "Ask for fewer trees and larger leaves, and check the new file."
-    if len(leak.fitted.y) > _TRIED or leak.fitted.weight is not None or not hasattr(leak.fitted.model, "get_params"):
+    if len(leak.fitted.y) > _TRIED:
         return nothing
-    tried = Table.of(leak.remedies())
+    try:
+        tried = Table.of(leak.remedies())
+    except (SeepageError, ValueError):
+        # It cannot be fitted again as it is.
+        return nothing
     columns = map(tried.column, ("change", "determined", "equations", "accuracy"))
     for change, share, equations, score in zip(*columns, strict=True):
         if share == 0 and change != "as it is":
