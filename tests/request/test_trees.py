@@ -80,4 +80,6 @@ def test_models_that_hold_records_fail(tmp_path, model):
     skops.io.dump(model.fit(X, Y), tmp_path / "a.skops")
     word, reasons = _decided(tmp_path)
     assert word == "fail"
-    assert "It holds the records of" in reasons
+    # Types of a Gaussian process are not read, and its records are found in the file.
+    assert ("It holds the records of" in reasons) == isinstance(model, SVR)
+    assert "values of 442 people" in reasons or isinstance(model, SVR)

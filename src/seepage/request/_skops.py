@@ -5,12 +5,12 @@ from pathlib import Path
 from seepage._tables import Model
 from seepage.errors import InputError, MissingExtraError, UnsupportedError
 
-# Arrays of splits, which run nothing; whoever follows them checks where they lead.
-_HARMLESS = ["sklearn.tree._tree.Tree"]
+# Arrays of splits, which run nothing; their reader checks where they lead.
+_HARMLESS = ["sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"]
 
 
 def read_skops(path: Path) -> Model:
-    """Return the model in a file of skops; one that holds types nobody vouched for is refused by their names."""
+    """Return the model in a file of skops; files with types that may run code are refused by their names."""
     try:
         from skops import io
     except ImportError:

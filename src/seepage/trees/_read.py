@@ -203,13 +203,27 @@ def _read_histogram_boosting(model: Any) -> Trees:
     if model.do_early_stopping_ and model.validation_fraction is not None:
         raise _stopped_early("early_stopping=False")
     classes = getattr(model, "classes_", None)
-    weight = getattr(model, "class_weight", None)
-    if weight is not None:
+    if getattr(model, "class_weight", None) is not None:
         raise UnsupportedError("Class weights of boosted models are not measured. Fit without class_weight=.")
     if model.is_categorical_ is not None:
         raise _of_categories()
-    found = _treelite().sklearn.import_model(model)
-    return _boosted(found, classes, start=np.ravel(model._baseline_prediction), single=False)
+    return Trees(
+        Structure.of([_histogram_tree(tree.nodes) for stage in model._predictors for tree in stage], single=False),
+        classes=classes,
+        link=_link(classes),
+        start=np.ravel(model._baseline_prediction),
+    )
+
+
+def _histogram_tree(nodes: NDArray[Any]) -> Tree:
+    return Tree(
+        np.where(nodes["is_leaf"], -1, nodes["feature_idx"].astype(np.intp)),
+        nodes["num_threshold"],
+        nodes["left"],
+        nodes["right"],
+        nodes["missing_go_to_left"].astype(bool),
+        nodes["value"][:, None],
+    )
 
 
 def _read_booster(model: Any) -> Trees:
@@ -252,7 +266,20 @@ def _unread(error: Exception) -> UnsupportedError:
 def _of_booster(model: Any, classes: Any) -> Trees:
     # XGBoost compares in single precision, and puts the mean into its start; LightGBM puts it into its first trees.
     of_xgboost = model.input_type == "float32"
-    return _boosted(model, classes, single=of_xgboost, strict=of_xgboost, first_has_mean=not of_xgboost)
+    header = model.get_header_accessor()
+    kind = str(header.get_field("postprocessor"))
+    if kind not in _LINKS or model.num_tree == 0:
+        raise UnsupportedError(f"Boosted models that answer by {kind!r} are not measured. {_WAY_OUT}")
+    if classes is None and kind != "identity":
+        classes = np.arange(max(int(header.get_field("num_class")[0]), 2))
+    nodes = [_treelite_tree(model.get_tree_accessor(i)) for i in range(model.num_tree)]
+    return Trees(
+        Structure.of(nodes, strict=of_xgboost, single=of_xgboost),
+        classes=classes,
+        link=_LINKS[kind],
+        start=np.array(header.get_field("base_scores"), dtype=np.float64),
+        first_has_mean=not of_xgboost,
+    )
 
 
 def _of_categories() -> UnsupportedError:
@@ -262,40 +289,12 @@ def _of_categories() -> UnsupportedError:
 def _treelite() -> Any:
     try:
         import treelite
-        import treelite.sklearn
     except ImportError as error:
         raise MissingExtraError('Reading this model needs treelite: pip install "seepage[trees]".') from error
     return treelite
 
 
 _LINKS: dict[str, Link] = {"identity": "identity", "sigmoid": "logistic", "softmax": "softmax"}
-
-
-def _boosted(
-    model: Any,
-    classes: Any,
-    *,
-    single: bool,
-    start: Array | None = None,
-    strict: bool = False,
-    first_has_mean: bool = False,
-) -> Trees:
-    """Return a boosted model as treelite reads it."""
-    header = model.get_header_accessor()
-    kind = str(header.get_field("postprocessor"))
-    if kind not in _LINKS or model.num_tree == 0:
-        raise UnsupportedError(f"Boosted models that answer by {kind!r} are not measured. {_WAY_OUT}")
-    link = _LINKS[kind]
-    if classes is None and link != "identity":
-        classes = np.arange(max(int(header.get_field("num_class")[0]), 2))
-    nodes = [_treelite_tree(model.get_tree_accessor(i)) for i in range(model.num_tree)]
-    return Trees(
-        Structure.of(nodes, strict=strict, single=single),
-        classes=classes,
-        link=link,
-        start=np.array(header.get_field("base_scores"), dtype=np.float64) if start is None else start,
-        first_has_mean=first_has_mean,
-    )
 
 
 def _treelite_tree(tree: Any) -> Tree:
