@@ -49,7 +49,8 @@ def _everything(model: Any, X: Any, y: Any, **given: Any) -> Work:
         leak = seepage.measure(model, X, y, noise_scale=1.0, **given)
         leak.information.examples()
         leak.information.attributes()
-        leak.joint_information_loss()
+        # The name of earlier commits.
+        getattr(leak, "joint_information_loss" if hasattr(leak, "joint_information_loss") else "joint")()
 
     return work
 

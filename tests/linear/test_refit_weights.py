@@ -48,7 +48,7 @@ def _draw(number: int) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
     return LogisticRegression(C=penalty, class_weight=weight, fit_intercept=intercept, **NEWTON), X, y, sample_weight
 
 
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("number", range(20))
 def test_another_label_comes_with_the_weights_of_its_class(number: int) -> None:
     model, X, y, weights = _draw(number)
     model.fit(X, y, weights)
@@ -62,7 +62,7 @@ def test_another_label_comes_with_the_weights_of_its_class(number: int) -> None:
             assert found.distance[person, value] == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
-@pytest.mark.parametrize("number", range(0, 40, 3))
+@pytest.mark.parametrize("number", range(0, 20, 3))
 def test_membership_takes_the_record_out_of_balanced_weights_too(number: int) -> None:
     model, X, y, weights = _draw(number)
     model.fit(X, y, weights)

@@ -378,8 +378,7 @@ class Refit:
         """Repeat steps until they are small, in place; return the people for whom they do not become small."""
         n, inverse, lengths = len(moves), self.geometry.hessian_inverse, self.geometry.lengths
         lost, people, left, previous = np.zeros(n, dtype=bool), np.arange(n), stages, np.full(n, np.inf)
-        last, gap = moves.copy(), np.zeros_like(moves)
-        for number in range(_MOST_STEPS):
+        for _ in range(_MOST_STEPS):
             step = -left.step(self._gradient(left, moves[people]) + self._push(left), inverse)
             moves[people] += step
             length = lengths(step.reshape(len(step), -1))
@@ -388,17 +387,9 @@ class Refit:
             settled = (share <= _SETTLED) | (slow & (share <= _ROUNDING)) | (length <= self._nothing)
             lost[people[slow & ~settled]] = True
             going = ~(settled | slow)
-            if not going.any():
-                people = people[going]
+            people, left, previous = people[going], left.take(going), length[going]
+            if not len(people):
                 break
-            here, bend = moves[people], step - gap
-            if number:
-                # The two last steps are mixed so that what they disagree on cancels along its main direction
-                # (Anderson 1965).
-                square = np.maximum(np.einsum("nca,nca->n", bend, bend), 1e-300)
-                mixed = here - (np.einsum("nca,nca->n", step, bend) / square)[:, None, None] * (here - last)
-                moves[people[going]] = mixed[going]
-            people, left, previous, last, gap = people[going], left.take(going), length[going], here[going], step[going]
         lost[people] = True
         # A row whose loss is flat after the move: there a gradient is zero with and without end.
         loss, outputs = self.geometry.loss, self.geometry.outputs
