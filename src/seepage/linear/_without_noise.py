@@ -28,6 +28,7 @@ from seepage.linear.printed import (
     refuse_choices,
     refuse_weights,
 )
+from seepage.linear.results import Covariance, Summary
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
 
 UNIT = GaussianNoise(scale=1.0)
@@ -80,7 +81,7 @@ def measure_files_without_noise(
     refuse_choices(fit.called, fit.problem.selects, balanced, fit.search, fit.preprocess, question.public_preprocessing)
     if roles.ids is not None:
         check_ids(source, roles.ids)
-    names, label = published_numbers(fit, before.published), ", ".join(roles.target)
+    names, label = published_numbers(fit, before.published, Covariance()), ", ".join(roles.target)
     release = Release.of(fit, fit.minimize(), question, label)
     people = PeopleInFiles(fit.rows.files, roles.ids, roles.groups)
     base = information_in_files(fit, release, people, ())
@@ -89,20 +90,30 @@ def measure_files_without_noise(
     return _measured(Told(base, printed, names, people, None), before, for_whom(where), None)
 
 
-def _compare_summary(told: Told, summary: NDArray[np.float64]) -> None:
+def _whole_clusters(clusters: NDArray[np.intp], person: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Return the cluster of each person; refuse people with rows in several."""
+    if person is None:
+        return clusters
+    first = np.unique(person, return_index=True)[1]
+    if (clusters[first[person]] != clusters).any():
+        raise InputError("Some people have rows in several clusters of the standard errors: leave ids out.")
+    return clusters[first]
+
+
+def _compare_summary(told: Told, summary: Summary) -> None:
     """Refuse results whose summary prints other standard errors, or another dispersion, than those measured.
 
     Robust and classical standard errors differ by about their sampling deviation, whatever the number of people.
     """
-    printed, start = told.printed, len(summary) - 1
-    shown = summary if ERRORS in told.published else summary[-1:]
+    printed, start = told.printed, len(summary.errors)
+    shown = np.append(summary.errors if ERRORS in told.published else [], summary.dispersion)
     for i, value in enumerate(shown[: len(printed.names) - start], start):
         if printed.whole[i] or abs(value - printed.values[i]) <= _SOLVER_TOLERANCE * printed.sampling[i]:
             continue
         raise UnsupportedError(
             f"The {printed.names[i]} is {value:.6g} in the summary of these results; the table that can be measured "
-            f'has {printed.values[i]:.6g}. Publish the coefficients alone, published=["coefficients"]; or fit with the '
-            'default covariance and scale, and a GLM whose link is not canonical with method="newton".'
+            f'has {printed.values[i]:.6g}. Publish the coefficients alone, published=["coefficients"]; or fit with '
+            "the default covariance and scale."
         )
 
 
@@ -131,14 +142,22 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     fit = Fit.assembled(asked.model, source)
     balanced = fit.rows.reading.balance is not None
     refuse_choices(fit.called, fit.problem.selects, balanced, fit.search, fit.preprocess, question.public_preprocessing)
-    names = published_numbers(fit, before.published)
+    covariance = Covariance() if asked.summary is None else asked.summary.covariance
+    names = published_numbers(fit, before.published, covariance)
     release = Release.of(fit, fit.minimize(), question, asked.label)
     table = Table.of(asked.X)
+    if ERRORS in names and not covariance.is_supported:
+        raise UnsupportedError(
+            f"Standard errors with cov_type={covariance.kind!r} are not supported; HC0 to HC3 and cluster are. Fit "
+            'with one of these, or publish the coefficients alone: published=["coefficients"].'
+        )
     people = PeopleInMemory.of(table if table.is_frame else fit.table, ids=asked.ids, groups=asked.groups, y=asked.y)
     base = LinearInformation.in_memory(fit, release, people)
     family = _families(before.clusters, people, base.count)
+    if family is None and ERRORS in names and covariance.clusters is not None:
+        family = _whole_clusters(covariance.clusters, people.person)
     label, unit = release.attribute_names[-1], _units(people.person, family)
-    printed = printed_of(fit, release, attributes, names, label, people.person, unit)
+    printed = printed_of(fit, release, attributes, names, label, people.person, unit, covariance)
     encoded = frozenset(fit.table.names[each.column] for each in fit.affine.coordinates if each.level is not None)
     return Told(base, printed, names, people, family, encoded)
 

@@ -24,6 +24,7 @@ from seepage.linear.objective._losses import NewtonSums as NewtonSums
 from seepage.linear.objective._losses import Nothing as Nothing
 from seepage.linear.objective._losses import Softmax as Softmax
 from seepage.linear.objective._losses import Squared as Squared
+from seepage.linear.objective._losses import Squares as Squares
 from seepage.linear.objective._losses import derivatives as derivatives
 from seepage.linear.objective._losses import joint_sums as joint_sums
 from seepage.linear.objective._losses import newton_sums as newton_sums

@@ -20,6 +20,7 @@ from seepage.linear.printed._guess import Guess, record
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.printed._together import OutputPart, SharedTable
+from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch, one_thread
 
 Result = TypeVar("Result")
@@ -298,7 +299,7 @@ def printed_in_files(
     fit: Fit, release: Release, attributes: Sequence[str] | None, published: tuple[str, ...], label: str
 ) -> Printed:
     """Return what a model prints about people in files, and how it moves with their private values."""
-    numbers = Numbers.of(fit, release, published)
+    numbers = Numbers.of(fit, release, published, Covariance())
     geometry = numbers.geometry
     if geometry.curves is not None:
         raise UnsupportedError(

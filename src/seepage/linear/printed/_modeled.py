@@ -6,6 +6,7 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.attackers.rows import EqualRecords
@@ -57,9 +58,9 @@ class Modeled:
             variance = np.where(slope != 0, np.maximum(curvature, 0.0) / slope**2, 0.0)
         return np.asarray(np.minimum(np.sqrt(variance * self.dispersion), self.largest))
 
-    def moves(self, batch: Batch) -> Array:
+    def moves(self, batch: Batch, places: NDArray[np.intp] | None = None) -> Array:
         """Return what one deviation of each outcome moves the numbers by."""
-        label = self.numbers.slopes(batch).of(np.array([-1])).formed()[:, :, 0]
+        label = self.numbers.slopes(batch, places).of(np.array([-1])).formed()[:, :, 0]
         return np.asarray(label * self.deviation(batch)[:, None])
 
     def squares(self, batch: Batch) -> Array:
@@ -91,6 +92,8 @@ def modeled(numbers: Numbers, codes: Array | None, people: RowsAnywhere) -> tupl
     if geometry.public_label or loss.label_values != 1:
         return None
     found = Modeled(numbers, codes)
+    if numbers.covariance.estimated and not loss.quadratic:
+        return None
     if loss.dispersed(np.zeros((1, loss.outputs)), np.ones((1, 1))) is not None:
         if not loss.quadratic:
             # Their dispersion is a mean of skewed squares, which move with outcomes otherwise than by their slopes:

@@ -1,26 +1,25 @@
-"""What a table of a fitted model prints, and how each person moves it.
+"""Printed numbers of a fitted model, and their derivatives.
 
-Besides the coefficients theta a table has standard errors, a dispersion, and how many people are in each class. With
-h = H^-1 r for the coefficient that r reads, and phi the dispersion, the square of its standard error is phi r . h, and
-
-    d (r . h) = - h^T (dH) h,       H = sum of S x x^T over rows,
-
-where a row moves H by its own term, and everybody's terms by moving theta. So both of a row are sums of what it does
-itself and what it does through theta: nothing larger than one number a row and coefficient is formed.
+Besides the coefficients theta a table has standard errors, a dispersion, and the number of people in each class. Every
+number is a function of sums over the rows: a row changes it by its own term, and by everybody's terms through theta.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.attackers import Composed, Formed, Slopes
+from seepage.core import slope
 from seepage.errors import UnsupportedError
 from seepage.linear.information import ERRORS, Fit, Geometry, Reach, Release, Scorer, published_of
-from seepage.linear.objective import Derivatives, Problem, derivatives, newton_sums
+from seepage.linear.objective import Likelihood, Problem, Squares, derivatives, newton_sums
+from seepage.linear.printed._errors import Derivatives, Errors
+from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch
 
 DISPERSION, COUNTS = "dispersion", "counts"
@@ -40,13 +39,17 @@ class Numbers:
     published: tuple[str, ...]
     coordinate_columns: tuple[int, ...]
     """The raw column of each coordinate."""
+    covariance: Covariance
+    """The kind of standard errors."""
     raw: Array | None = None
     """From the parameters to those in the units of the columns, shape (p, p), if these are printed."""
+    errors: Errors | None = None
+    """Standard errors, if they are printed."""
     sums: "PrintedSums | None" = None
     """What all rows add up to."""
 
     @classmethod
-    def of(cls, fit: Fit, release: Release, published: tuple[str, ...]) -> "Numbers":
+    def of(cls, fit: Fit, release: Release, published: tuple[str, ...], covariance: Covariance) -> "Numbers":
         """Return what is printed of a model, whose release is about all of its columns."""
         scales = release.geometry.scales
         geometry = replace(
@@ -60,10 +63,30 @@ class Numbers:
         raw = _raw_units(fit) if scales is not None else None
         places = np.concatenate([*geometry.blocks, np.empty(0, dtype=np.intp)])
         by_place = np.concatenate([*owners, np.empty(0)]).astype(int)[np.argsort(places)]
-        bare = cls(geometry, fit.problem, fit.rows.count, published, tuple(by_place.tolist()), raw)
-        found = replace(bare, sums=fit.rows.total(bare.added))
+        bare = cls(geometry, fit.problem, fit.rows.count, published, tuple(by_place.tolist()), covariance, raw)
+        if ERRORS in published:
+            bare = replace(bare, errors=bare._errors_over(fit))
+        if covariance.is_robust:
+            found = replace(bare, sums=bare.added(fit.rows.read(slice(0, fit.rows.count)), np.arange(fit.rows.count)))
+        else:
+            found = replace(bare, sums=fit.rows.total(bare.added))
         found._check_residuals(fit.called)
         return found
+
+    def _errors_over(self, fit: Fit) -> Errors:
+        """Return the standard errors, with what they sum over the rows."""
+        geometry, loss = self.geometry, self.geometry.loss
+        bread, inverse = loss, geometry.minimizer.inverse
+        if isinstance(loss, Likelihood) and self.covariance.expected and not self.covariance.is_robust:
+            bread = replace(loss, expected=True)
+            total = fit.rows.total(partial(newton_sums, loss=bread, position=geometry.position, frame=geometry.frame))
+            inverse = np.linalg.inv(total.hessian)
+        matrix = np.kron(np.eye(geometry.outputs), geometry.frame.matrix(len(geometry.parameters)))
+        errors = Errors(loss, bread, self.covariance, self.read @ matrix, inverse)
+        if not self.covariance.is_robust:
+            return errors
+        rows = geometry.frame.rows(fit.rows.read(slice(0, fit.rows.count)))
+        return errors.fitted(rows, rows.margins(geometry.position))
 
     def _check_residuals(self, called: str) -> None:
         """Refuse a fit whose residuals are rounding errors, and a dispersion without degrees of freedom."""
@@ -110,14 +133,24 @@ class Numbers:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What each number is."""
-        names = self.geometry.minimizer.names
-        found = [names[i % len(names)] for i in range(len(self.read))]
+        found = self._coefficient_names
         if ERRORS in self.published:
             found += [f"standard error of {name}" for name in found]
         found += [DISPERSION] * self._dispersions
         if self._classes is not None:
             found += [f"number of {each}" for each in np.asarray(self.problem.labels.classes)[1:].tolist()]
         return tuple(found)
+
+    @property
+    def _coefficient_names(self) -> list[str]:
+        names, beside, count = self.geometry.minimizer.names, self.problem.beside, len(self.read)
+        if beside:
+            return [*names, *beside]
+        classes = self.problem.labels.classes
+        if count == len(names) or classes is None:
+            return [names[i % len(names)] for i in range(count)]
+        shown = np.asarray(classes).tolist()[-(count // len(names)) :]
+        return [f"{name} of {each}" for each in shown for name in names]
 
     @property
     def whole(self) -> NDArray[np.bool_]:
@@ -127,7 +160,8 @@ class Numbers:
 
     @cached_property
     def _dispersions(self) -> int:
-        if DISPERSION not in self.published and ERRORS not in self.published:
+        classical = self.errors is not None and not self.covariance.is_robust
+        if DISPERSION not in self.published and not classical:
             return 0
         return len(self._sums.square)
 
@@ -141,7 +175,24 @@ class Numbers:
         assert self.sums is not None
         return self.sums
 
-    def added(self, batch: Batch) -> "PrintedSums":
+    def _squares(self, rows: Batch, margins: Array) -> Squares | None:
+        """Return squared Pearson residuals, if a dispersion is estimated."""
+        loss, estimated = self.geometry.loss, self.covariance.estimated
+        if estimated is False:
+            return None
+        found = loss.dispersed(margins, rows.labels)
+        if found is not None or not estimated:
+            return found
+        expected = replace(loss, expected=True) if isinstance(loss, Likelihood) else loss
+
+        def square(m: Any, y: Any) -> Any:
+            # With mu the mean and V its variance, the slope is (mu - y) mu' / V, the expected curvature mu'^2 / V.
+            return loss.slope(m, y) ** 2 / expected.curvature(m, y)
+
+        by_margin, by_label = (slope(square, place)(margins, rows.labels) for place in (0, 1))
+        return Squares(square(margins, rows.labels), by_margin[..., None], by_label[..., None])
+
+    def added(self, batch: Batch, places: NDArray[np.intp] | None = None) -> "PrintedSums":
         """Return what some rows add to the sums that all numbers need."""
         rows, loss = self.geometry.frame.rows(batch), self.geometry.loss
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
@@ -150,14 +201,13 @@ class Numbers:
         own = derivatives(rows, loss, margins)
         outcome = np.einsum("ncl,nl->nc", own.label_slope, rows.labels)
         residual = np.array([np.abs(own.slope).sum(), np.abs(outcome).sum()])
-        found = loss.dispersed(margins, rows.labels)
+        found = self._squares(rows, margins)
         if found is not None:
             square = weight @ found.square
             pulled = np.stack([rows.total(weight[:, None] * each).T.ravel() for each in found.slope.swapaxes(0, 1)])
-        if ERRORS in self.published and not loss.quadratic:
-            for k, along in enumerate(self._along(rows).transpose(1, 0, 2)):
-                third = loss.bend(margins, rows.labels, along)
-                bent[k] = rows.total(weight[:, None] * np.einsum("ncd,nd->nc", third, along)).T.ravel()
+        if self.errors is not None:
+            by_margin = self.errors.derivatives(rows, margins, places).margins
+            bent = np.stack([rows.total(each).T.ravel() for each in by_margin.transpose(1, 0, 2)])
         counts = np.zeros(0)
         if self._classes is not None:
             # Labels are codes of classes.
@@ -200,21 +250,23 @@ class Numbers:
         one = np.linalg.pinv(self.geometry.frame.matrix(size))
         return np.kron(np.eye(self.geometry.outputs), one).reshape(self.geometry.outputs * q, -1)
 
-    def _along(self, rows: Batch) -> Array:
-        """Return x . h for each row, coefficient and output, shape (n, coefficients, outputs)."""
-        blocks = (self.read @ self._response).reshape(len(self.read), self.geometry.outputs, -1)
-        return np.stack([rows.project(np.ascontiguousarray(block.T)) for block in blocks.transpose(1, 0, 2)], axis=2)
-
     @cached_property
-    def errors(self) -> Array:
-        """The standard errors."""
-        inverse = np.einsum("kp,pq,kq->k", self.read, self.geometry.hessian_inverse, self.read)
-        return np.asarray(np.sqrt(np.maximum(inverse, 0.0) * self._phi))
+    def _standard_errors(self) -> Array:
+        assert self.errors is not None
+        return np.asarray(np.sqrt(self.errors.values * self._factor))
+
+    @property
+    def _factor(self) -> float:
+        """The squares of standard errors over v."""
+        if self.covariance.is_robust:
+            return self.covariance.factor(self.count, self.geometry.minimizer.position.size)
+        return self._phi
 
     @property
     def _per_error(self) -> Array:
         """One by each standard error; zero for a coefficient that is zero whatever the rows are."""
-        return np.divide(1.0, self.errors, out=np.zeros_like(self.errors), where=self.errors > 0)
+        errors = self._standard_errors
+        return np.divide(1.0, errors, out=np.zeros_like(errors), where=errors > 0)
 
     @property
     def _phi(self) -> float:
@@ -224,8 +276,8 @@ class Numbers:
     def values(self) -> Array:
         """The numbers as they are."""
         parts = [self.read @ self.geometry.parameters.T.ravel()]
-        if ERRORS in self.published:
-            parts.append(self.errors)
+        if self.errors is not None:
+            parts.append(self._standard_errors)
         if self._dispersions:
             parts.append(self._phis)
         if self._classes is not None:
@@ -248,18 +300,17 @@ class Numbers:
         centered = replace(frame, axes=None).position(parameters)
         return centered if frame.axes is None else np.asarray(np.linalg.lstsq(frame.axes, centered)[0], dtype=float)
 
-    def moves(self, batch: Batch) -> Array:
+    def moves(self, batch: Batch, places: NDArray[np.intp] | None = None) -> Array:
         """Return how much each row moves each number, to first order, shape (n, numbers)."""
         theta = -self._scorer.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
         own = _Own(theta)
-        dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
+        dispersed = self._squares(rows, margins) if self._dispersions else None
         if dispersed is not None:
             own = replace(own, spread=weight[:, None] * dispersed.square / self._free)
-        if ERRORS in self.published:
-            curvature, along = derivatives(rows, self.geometry.loss, margins).curvature, self._along(rows)
-            own = replace(own, square=np.einsum("ncd,nkc,nkd->nk", curvature, along, along, optimize=True))
+        if self.errors is not None:
+            own = replace(own, square=self.errors.terms(rows, margins, places))
         if self._classes is not None:
             own = replace(own, counted=batch.labels @ self._classes)
         return self._followed(own)
@@ -271,7 +322,7 @@ class Numbers:
         spread: Array | float = 0.0
         if self._dispersions:
             spread = own.spread + through @ pulled.T
-        if ERRORS in self.published:
+        if self.errors is not None:
             parts.append(self._errors_moved(own.square + through @ bent.T, np.atleast_2d(spread)))
         if self._dispersions:
             parts.append(np.asarray(spread))
@@ -279,31 +330,30 @@ class Numbers:
             parts.append(np.broadcast_to(own.counted, (len(own.theta), self._classes.shape[1])))
         return np.concatenate(parts, axis=1)
 
-    def slopes(self, batch: Batch) -> Slopes:
+    def slopes(self, batch: Batch, places: NDArray[np.intp] | None = None) -> Slopes:
         """Return how each number moves with each row's values; the label's stand last."""
         geometry = self.geometry
-        if geometry.outputs > 1 or geometry.scales is not None or geometry.curves is not None or batch.missing:
-            return Formed(self.jacobian(batch))
+        formed = geometry.outputs > 1 or geometry.scales is not None or geometry.curves is not None or batch.missing
+        if formed or (self.errors is not None and self.errors.shifts is not None):
+            return Formed(self.jacobian(batch, places))
         common, spread, reading = self._common
         rows = geometry.frame.rows(batch)
         margins, weight = rows.margins(geometry.position), rows.every_weight[:, None]
         found = derivatives(rows, geometry.loss, margins)
         pushed, slope, curvature = self._pushed(rows), found.slope, found.curvature[:, :, 0]
         by_margin, by_label = _Own(-curvature * pushed), _Own(-found.label_slope[:, :, 0] * pushed)
-        dispersed = geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
+        dispersed = self._squares(rows, margins) if self._dispersions else None
         if dispersed is not None:
             share = weight / self._free
             by_margin = replace(by_margin, spread=share * dispersed.slope[:, :, 0])
             by_label = replace(by_label, spread=share * dispersed.label_slope[:, :, 0])
-        along = np.zeros((len(rows), 0))
-        if ERRORS in self.published:
-            along = self._along(rows)[:, :, 0]
-            if not geometry.loss.quadratic:
-                third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
-                by_margin = replace(by_margin, square=third * along**2)
-                by_label = replace(
-                    by_label, square=geometry.loss.label_bend(margins, rows.labels)[:, 0, 0] * weight * along**2
-                )
+        weights = np.zeros((len(rows), 0))
+        if self.errors is not None:
+            by = self.errors.derivatives(rows, margins, places)
+            by_margin = replace(by_margin, square=by.margins[:, :, 0])
+            if by.labels.shape[2]:
+                by_label = replace(by_label, square=by.labels[:, :, 0])
+            weights = by.along[:, :, 0] if by.through is None else np.hstack([by.along[:, :, 0], by.through[:, :, 0]])
         if self._classes is not None:
             by_label = replace(by_label, counted=self._classes)
         values, labels = geometry.reading.shape[1], common.shape[1] - geometry.reading.shape[1]
@@ -311,7 +361,7 @@ class Numbers:
         if labels:
             outer.append((self._followed(by_label), np.eye(values + labels)[-1]))
         spans = tuple((p, np.broadcast_to(t, (len(rows), len(t)))) for p, t in outer)
-        return Composed(slope[:, 0], common, curvature * along, spread, reading, spans)
+        return Composed(slope[:, 0], common, weights, spread, reading, spans)
 
     def position_without(self, batch: Batch) -> Array:
         """Return where the others would have left the fit, whose rows are all but these: one step of Newton."""
@@ -362,28 +412,33 @@ class Numbers:
 
     @cached_property
     def _common(self) -> tuple[Array, Array, Array]:
-        """How numbers move with values for a slope of one, and through a row's own part of h^T H h."""
+        """How numbers move with values for a slope of one, and through a row's own part of v."""
         geometry, reach = self.geometry, self._reach
         labels = 0 if geometry.public_label else geometry.loss.label_values
         axes = geometry.frame.axes
         in_frame = np.eye(len(geometry.position))[reach.features] if axes is None else axes[reach.features]
         common = self._followed(_Own(-in_frame @ self._response.T)).T @ reach.straight
-        count = len(self.read) if ERRORS in self.published else 0
-        spread = np.zeros((len(common), count))
-        reading = np.zeros((count, common.shape[1]))
-        if count:
+        vectors: list[Array] = []
+        if self.errors is not None:
+            vectors = [self.errors.along, self.errors.through] if self.covariance.is_robust else [self.errors.along]
+        count, many = len(self.read), len(vectors)
+        spread = np.zeros((len(common), many * count))
+        reading = np.zeros((many * count, common.shape[1]))
+        for i, each in enumerate(vectors):
             at = np.arange(count)
-            spread[count + at, at] = -self._phi * self._per_error
-            reading = self.read @ self._response @ in_frame.T @ reach.straight
+            spread[count + at, i * count + at] = 0.5 * self._factor * self._per_error
+            reading[i * count + at] = each @ in_frame.T @ reach.straight
         return np.pad(common, ((0, 0), (0, labels))), spread, np.pad(reading, ((0, 0), (0, labels)))
 
     def _errors_moved(self, square: Array, spread: Array) -> Array:
-        """Return how standard errors move with h^T H h and the dispersion, the numbers last."""
-        inverse = self.errors**2 / self._phi
-        moved = inverse * spread.mean(axis=-1, keepdims=True) - self._phi * square
+        """Return how standard errors move with v and the dispersion, the coefficients last."""
+        assert self.errors is not None
+        moved = self._factor * square
+        if self._dispersions and not self.covariance.is_robust:
+            moved = moved + self.errors.values * spread.mean(axis=-1, keepdims=True)
         return np.asarray(moved * (0.5 * self._per_error))
 
-    def jacobian(self, batch: Batch) -> Array:
+    def jacobian(self, batch: Batch, places: NDArray[np.intp] | None = None) -> Array:
         """Return how each number moves with each row's values, shape (n, numbers, values)."""
         # The label's numbers stand last.
         theta = -self._scorer.jacobian(batch)
@@ -392,11 +447,11 @@ class Numbers:
         through = np.einsum("qp,npv->nqv", self._back, theta, optimize=True)
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
-        own, entries = derivatives(rows, self.geometry.loss, margins), self._reach.entries(batch.bent)
+        entries = self._reach.entries(batch.bent)
         slopes, width = self.geometry.parameters[self._reach.features], self.geometry.reading.shape[1]
         pulled, bent = self._pulled, self._sums.bent
         spread = np.zeros((n, values, 1))
-        dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
+        dispersed = self._squares(rows, margins) if self._dispersions else None
         if dispersed is not None:
             direct = np.zeros((n, values, len(pulled)))
             by_feature = np.einsum("ndc,fc->nfd", dispersed.slope, slopes)
@@ -404,8 +459,8 @@ class Numbers:
             if values > width:
                 direct[:, width:] = dispersed.label_slope.swapaxes(1, 2)
             spread = weight[:, None, None] * direct / self._free + np.einsum("nqv,dq->nvd", through, pulled)
-        if ERRORS in self.published:
-            square = self._squares_moved(rows, own, margins, weight, entries, values)
+        if self.errors is not None:
+            square = self._squares_moved(self.errors, self.errors.derivatives(rows, margins, places), entries, values)
             square += np.einsum("nqv,kq->nvk", through, bent, optimize=True)
             parts.append(self._errors_moved(square, spread).swapaxes(1, 2))
         if dispersed is not None:
@@ -417,28 +472,24 @@ class Numbers:
             parts.append(counted)
         return np.concatenate(parts, axis=1)
 
-    def _squares_moved(
-        self, rows: Batch, own: Derivatives, margins: Array, weight: Array, entries: Array | None, values: int
-    ) -> Array:
-        """Return how each row's own part of h^T H h moves with its values, shape (n, values, coefficients)."""
+    def _squares_moved(self, errors: Errors, by: Derivatives, entries: Array | None, values: int) -> Array:
+        """Return how each row's own part of v moves with its values, shape (n, values, coefficients)."""
         geometry, reach = self.geometry, self._reach
-        along, (n, width) = self._along(rows), (len(rows), geometry.reading.shape[1])
-        blocks = (self.read @ self._response).reshape(len(self.read), geometry.outputs, -1)
-        axes = geometry.frame.axes
+        axes, width = geometry.frame.axes, geometry.reading.shape[1]
         in_frame = np.eye(len(geometry.position))[reach.features] if axes is None else axes[reach.features]
-        unit = np.einsum("kcq,fq->fkc", blocks, in_frame)
-        pulled = np.einsum("ncd,nkd->nkc", own.curvature, along)
-        by_feature = 2.0 * np.einsum("fkc,nkc->nfk", unit, pulled, optimize=True)
-        found = np.zeros((n, values, len(self.read)))
-        if not geometry.loss.quadratic:
-            theta = geometry.parameters[reach.features]
-            for f, direction in enumerate(theta):
-                third = geometry.loss.bend(margins, rows.labels, direction) * weight[:, None, None]
-                by_feature[:, f] += np.einsum("ncd,nkc,nkd->nk", third, along, along, optimize=True)
-            if values > width:
-                third = geometry.loss.label_bend(margins, rows.labels) * weight[:, None, None, None]
-                found[:, width:] = np.einsum("ncdv,nkc,nkd->nvk", third, along, along, optimize=True)
-        found[:, :width] = self._reach.each(by_feature, entries)
+        by_feature = np.einsum("nkc,fc->nfk", by.margins, geometry.parameters[reach.features], optimize=True)
+        pairs = [(errors.along, by.along)]
+        if by.through is not None:
+            pairs.append((errors.through, by.through))
+        for vectors, weights in pairs:
+            unit = np.einsum("kcq,fq->fkc", vectors.reshape(len(self.read), geometry.outputs, -1), in_frame)
+            by_feature += np.einsum("fkc,nkc->nfk", unit, weights, optimize=True)
+        if by.rows is not None:
+            by_feature += np.einsum("nkq,fq->nfk", by.rows, in_frame, optimize=True)
+        found = np.zeros((len(by.margins), values, len(self.read)))
+        found[:, :width] = reach.each(by_feature, entries)
+        if values > width:
+            found[:, width:] = by.labels.swapaxes(1, 2)
         return found
 
 
@@ -453,7 +504,7 @@ class PrintedSums:
     pulled: Array
     """How that moves with the parameters."""
     bent: Array
-    """How h^T H h of each coefficient moves with the parameters."""
+    """How v of each coefficient moves with the parameters."""
     counts: Array
     """How many people are in each class but the first."""
     filled: Array
@@ -472,7 +523,7 @@ class _Own:
     spread: Array | float = 0.0
     """To the dispersions, shape (n, dispersions)."""
     square: Array | float = 0.0
-    """To h^T H h of each coefficient, shape (n, coefficients)."""
+    """To v of each coefficient, shape (n, coefficients)."""
     counted: Array | float = 0.0
     """To the number of people in each class, shape (n, classes - 1)."""
 

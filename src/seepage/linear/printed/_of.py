@@ -18,6 +18,7 @@ from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check_published, steps_named
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers
+from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch, InMemory
 
 # What statsmodels prints with a fitted model.
@@ -28,13 +29,16 @@ _MOST_KEPT = 2**23
 _NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder")
 
 
-def published_numbers(fit: Fit, named: Sequence[str] | str | None) -> tuple[str, ...]:
+def published_numbers(fit: Fit, named: Sequence[str] | str | None, covariance: Covariance) -> tuple[str, ...]:
     """Return what is printed: all that a table of such a model has, unless somebody names it."""
     has = [COEFFICIENTS]
-    if not fit.problem.penalty.any() and not fit.problem.beside:
+    if not fit.problem.penalty.any():
         # Of penalized coefficients nobody prints standard errors.
         has.append(ERRORS)
-    if fit.problem.loss.dispersed(np.zeros((1, fit.problem.loss.outputs)), _some_label(fit)) is not None:
+    estimated = covariance.estimated
+    if estimated is None:
+        estimated = fit.problem.loss.dispersed(np.zeros((1, fit.problem.loss.outputs)), _some_label(fit)) is not None
+    if estimated:
         has.append(DISPERSION)
     if fit.classes is not None:
         has.append(COUNTS)
@@ -132,10 +136,10 @@ class _Table:
         return self._jacobian(np.arange(len(self.owned.first)))
 
     def _jacobian(self, people: NDArray[np.intp]) -> Slopes:
-        return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows)))
+        return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows), rows))
 
-    def _of(self, batch: Batch) -> Slopes:
-        found = self.numbers.slopes(batch)
+    def _of(self, batch: Batch, places: NDArray[np.intp]) -> Slopes:
+        found = self.numbers.slopes(batch, places)
         if batch.missing:
             values = found.formed()
             for place, column in enumerate(self.numbers.coordinate_columns):
@@ -149,8 +153,9 @@ class _Table:
         if bent and self.owned.person is None:
             # What a bend makes of another value is not looked at: the value's own slopes stand for it.
             return self.jacobian(people)
-        batch = self.rows.picked(self.owned.first[people])
-        return self._of(batch if bent else self._shifted(batch, attribute, by))
+        places = self.owned.first[people]
+        batch = self.rows.picked(places)
+        return self._of(batch if bent else self._shifted(batch, attribute, by), places)
 
     def _bent(self, attribute: str) -> bool:
         """Whether an attribute reaches a step that is not affine."""
@@ -172,12 +177,12 @@ class _Table:
 
         def moved(rows: NDArray[np.intp]) -> Array:
             other = self.rows.altered(rows, name, value)
-            return np.asarray(self.numbers.moves(other) - self.numbers.moves(self.rows.picked(rows)))
+            return np.asarray(self.numbers.moves(other, rows) - self.numbers.moves(self.rows.picked(rows), rows))
 
         return self.owned.added(people, moved)
 
     def moves(self) -> Held:
-        return Held(self.owned.summed(self.numbers.moves(self.whole)))
+        return Held(self.owned.summed(self.numbers.moves(self.whole, np.arange(self.count))))
 
     def elsewhere(self, person: int) -> Held:
         position = self.numbers.position_without(self.rows.picked(self.owned.of_person(person)))
@@ -235,7 +240,7 @@ class _Table:
     def outcomes(self) -> tuple[float, Held] | None:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
         found = modeled(self.numbers, self.fit.problem.labels.codes, self)
-        return None if found is None else (found[0], Held(found[1].moves(self.whole)))
+        return None if found is None else (found[0], Held(found[1].moves(self.whole, np.arange(self.count))))
 
     @property
     def count(self) -> int:
@@ -256,9 +261,10 @@ def printed_of(
     label: str,
     person: NDArray[np.intp] | None,
     unit: NDArray[np.intp] | None,
+    covariance: Covariance,
 ) -> Printed:
     """Return what a model prints, and how it moves with the private values of each person."""
-    numbers = Numbers.of(fit, release, published)
+    numbers = Numbers.of(fit, release, published, covariance)
     if fit.rows.missing and {ERRORS, DISPERSION} & set(published):
         raise UnsupportedError(
             "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with "

@@ -15,6 +15,7 @@ from seepage._tables import Column, Data, Model
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import columns_of, frame_of
 from seepage.linear.objective import CANONICAL, GLM
+from seepage.linear.results._covariance import Covariance, covariance_of
 from seepage.linear.results._penalties import is_regularized, penalty_of
 
 Array = NDArray[np.float64]
@@ -69,8 +70,16 @@ class Parts(NamedTuple):
     """What is taken for granted of a penalty that was read back."""
     counted: bool = False
     """Whether some rows stand for several people each."""
-    summary: Array | None = None
-    """Standard errors that the results print, in the order of the coefficients, then their dispersion."""
+    summary: "Summary | None" = None
+
+
+class Summary(NamedTuple):
+    """Standard errors and dispersion, as results print them."""
+
+    errors: Array
+    """In the order of the coefficients, the intercept's last."""
+    dispersion: float
+    covariance: Covariance = Covariance()
 
 
 def is_results(model: object) -> bool:
@@ -126,18 +135,29 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
         remarks = (_PENALTY,)
     each = None if (weights == 1).all() else weights
     counted = any((frequencies != 1).any() for frequencies in _listed(fitted, "freq_weights"))
-    summary = _summary(results, intercept)
+    summary = _summary(results, intercept, dispersed=glm.loss.dispersed(np.zeros((1, 1)), np.ones((1, 1))) is not None)
     return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks, counted, summary)
 
 
-def _summary(results: Any, intercept: int | None) -> Array | None:
-    """Return standard errors, the intercept's last of each class, and the dispersion; None of fit_regularized."""
+def _summary(results: Any, intercept: int | None, *, dispersed: bool) -> Summary | None:
+    """Return the printed standard errors and dispersion; None of fit_regularized.
+
+    Parameters
+    ----------
+    results : results of statsmodels
+    intercept : int or None
+        The place of the intercept.
+    dispersed : bool
+        Whether the family has a dispersion.
+    """
     if not hasattr(results, "bse"):
         return None
     errors = np.asarray(results.bse, dtype=np.float64)
     if intercept is not None:
-        errors = np.concatenate([np.delete(errors, intercept, axis=0), errors[[intercept]]])
-    return np.append(errors.T.ravel(), results.scale)
+        # A fitted alpha comes last.
+        width = results.model.exog.shape[1]
+        errors = np.concatenate([np.delete(errors[:width], intercept, axis=0), errors[[intercept]], errors[width:]])
+    return Summary(errors.T.ravel(), float(results.scale), covariance_of(results, dispersed=dispersed))
 
 
 def _kind(results: Any, fitted: Any) -> GLM:
