@@ -10,13 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+import statsmodels.formula.api as smf
 from scipy.special import expit, gammaln, ndtr
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 import seepage
 from seepage.core import Outputs, Root, Rows, Sum, derivative_along, slope
+from seepage.errors import UnsupportedError
 
 N, WIDTH, CLUSTER = 120, 3, 4
 RANDOM = np.random.default_rng(3)
@@ -295,3 +298,30 @@ def test_penalized_tables_change_with_rows_as_stages_do(family, scaled):
     np.testing.assert_allclose(printed.values, outputs.numbers(outputs.fitted), rtol=1e-8)
     size = compare_influence(printed.moves.values, outputs.influence())
     compare_jacobians(printed, outputs.jacobians(), size)
+
+
+@pytest.mark.parametrize("step", [MinMaxScaler(), MaxAbsScaler(), RobustScaler(), PCA(), PCA(whiten=True)])
+def test_linear_steps_before_a_model_without_penalty_change_nothing_in_the_units_of_the_columns(step):
+    X, y = pd.DataFrame(COLUMNS, columns=["age", "dose"]), OUTCOMES["number"]
+    plain = seepage.measure(LinearRegression().fit(X, y), X, y)
+    leak = seepage.measure(make_pipeline(step, LinearRegression()).fit(X, y), X, y)
+    printed, expected = leak.information.printed, plain.information.printed
+    assert printed.names == expected.names
+    np.testing.assert_allclose(printed.values, expected.values, rtol=1e-10)
+    compare_influence(printed.moves.values, expected.moves.values)
+    np.testing.assert_allclose(leak.attributes["age"], plain.attributes["age"], rtol=1e-9)
+    assert sum("units of the columns" in each for each in leak.assumptions) == 1
+    for other in (make_pipeline(step, Ridge()), make_pipeline(step, LinearRegression(fit_intercept=False))):
+        with pytest.raises(UnsupportedError, match="learned from these rows"):
+            seepage.measure(other.fit(X, y), X, y)
+
+
+def test_coefficients_have_the_names_of_their_terms():
+    people = pd.DataFrame({"age": COLUMNS[:, 0], "bmi": np.exp(COLUMNS[:, 1]), "number": OUTCOMES["number"]})
+    results = smf.ols("number ~ age + I(age ** 2) + np.log(bmi)", people).fit()
+    assert seepage.measure(results).information.printed.names[:3] == ("age", "I(age ** 2)", "np.log(bmi)")
+    model = make_pipeline(PolynomialFeatures(2, include_bias=False), LinearRegression())
+    leak = seepage.measure(
+        model.fit(people[["age", "bmi"]], people["number"]), people[["age", "bmi"]], people["number"]
+    )
+    assert leak.information.printed.names[:5] == ("age", "bmi", "age^2", "age bmi", "bmi^2")

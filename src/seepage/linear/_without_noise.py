@@ -21,6 +21,7 @@ from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, LinearInformat
 from seepage.linear.objective import check_supported
 from seepage.linear.printed import (
     COUNTS,
+    in_raw_units,
     printed_in_files,
     printed_of,
     printed_survival,
@@ -28,7 +29,7 @@ from seepage.linear.printed import (
     refuse_choices,
     refuse_weights,
 )
-from seepage.linear.results import Covariance, Summary
+from seepage.linear.results import Covariance, PrintedErrors
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
 
 UNIT = GaussianNoise(scale=1.0)
@@ -36,6 +37,12 @@ UNIT = GaussianNoise(scale=1.0)
 _SOLVER_TOLERANCE = 0.01
 # What is taken for granted whoever attacks.
 _KEPT = ("label", "raw units", "offset", "minimizer", "class weights", "imputation")
+
+_RAW_UNITS = Assumption(
+    "raw units",
+    "Coefficients are published in the units of the columns; what the steps before learned from these rows is not "
+    "published, and counted as far as coefficients depend on it.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +85,15 @@ def measure_files_without_noise(
             )
     fit = Fit.assembled(model, source)
     balanced = fit.rows.reader.reading.balance is not None
-    refuse_choices(fit.called, fit.problem.selects, balanced, fit.search, fit.preprocess, question.public_preprocessing)
+    refuse_choices(
+        fit.called,
+        fit.problem.selects,
+        balanced,
+        fit.search,
+        fit.preprocess,
+        question.public_preprocessing,
+        in_raw_units=False,
+    )
     if roles.ids is not None:
         check_ids(source, roles.ids)
     names, label = published_numbers(fit, before.published, Covariance()), ", ".join(roles.target)
@@ -100,7 +115,7 @@ def _whole_clusters(clusters: NDArray[np.intp], person: NDArray[np.intp] | None)
     return clusters[first]
 
 
-def _compare_summary(told: Told, summary: Summary) -> None:
+def _compare_summary(told: Told, summary: PrintedErrors) -> None:
     """Refuse results whose summary prints other standard errors, or another dispersion, than those measured.
 
     Robust and classical standard errors differ by about their sampling deviation, whatever the number of people.
@@ -127,7 +142,9 @@ def _measured(
                 'published=["coefficients"].'
             )
         told = replace(told, noise=as_noise(before.noise_scale))
-    kept = tuple(each for each in told.base.assumptions if each.kind in _KEPT)
+    kept = tuple(
+        _RAW_UNITS if each.kind == "raw units" else each for each in told.base.assumptions if each.kind in _KEPT
+    )
     return told.before(before.known_records, before.digits, before.known_group_sizes, (*kept, *remarks), decimals)
 
 
@@ -141,7 +158,15 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     refuse_weights(source.sample_weight)
     fit = Fit.assembled(asked.model, source)
     balanced = fit.rows.reading.balance is not None
-    refuse_choices(fit.called, fit.problem.selects, balanced, fit.search, fit.preprocess, question.public_preprocessing)
+    refuse_choices(
+        fit.called,
+        fit.problem.selects,
+        balanced,
+        fit.search,
+        fit.preprocess,
+        question.public_preprocessing,
+        in_raw_units(fit),
+    )
     covariance = Covariance() if asked.summary is None else asked.summary.covariance
     names = published_numbers(fit, before.published, covariance)
     release = Release.of(fit, fit.minimize(), question, asked.label)
@@ -159,13 +184,16 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     label, unit = release.attribute_names[-1], _units(people.person, family)
     printed = printed_of(fit, release, attributes, names, label, people.person, unit, covariance)
     encoded = frozenset(fit.table.names[each.column] for each in fit.affine.coordinates if each.level is not None)
+    if in_raw_units(fit):
+        base = replace(base, assumptions=(*base.assumptions, _RAW_UNITS))
     return Told(base, printed, names, people, family, encoded)
 
 
 def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked) -> Told:
     fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
     refuse_weights(fit.rows.weights)
-    refuse_choices(fit.called, False, False, fit.search, split(fit.model)[0], question.public_preprocessing)
+    steps = split(fit.model)[0]
+    refuse_choices(fit.called, False, False, fit.search, steps, question.public_preprocessing, in_raw_units=False)
     people = people_of(fit, asked.ids, asked.groups)
     question = Question(UNIT, question.public_label, attributes, question.numbers, question.public_preprocessing)
     base = measure_survival(fit, people, question).information

@@ -103,6 +103,10 @@ class Formula(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    def get_feature_names_out(self, input_features: object = None) -> list[str]:
+        """Return the terms of the columns."""
+        return [str(name) for i, name in enumerate(self.read.column_names) if i != self.intercept]
+
     def matrix(self, frame: Any) -> Array:
         """Return all columns of the design, with the intercept; NaN where a number is missing."""
         if not hasattr(self.read, "factor_infos"):

@@ -24,7 +24,7 @@ from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch
 
 
-class Derivatives(NamedTuple):
+class ErrorDerivatives(NamedTuple):
     """Derivatives of the rows' terms of v."""
 
     margins: Array
@@ -113,7 +113,7 @@ class Errors:
             found -= rows.every_weight[:, None] * np.einsum("nq,kqr,nr->nk", x, self.shifts, x, optimize=True)
         return np.asarray(found)
 
-    def derivatives(self, rows: Batch, margins: Array, places: NDArray[np.intp] | None) -> Derivatives:
+    def derivatives(self, rows: Batch, margins: Array, places: NDArray[np.intp] | None) -> ErrorDerivatives:
         """Return the derivatives of the terms; h, u and everything that is summed over rows are constant."""
         along, weight = self._projected(rows, self.along), rows.every_weight
         own, bread = derivatives(rows, self.loss, margins), derivatives(rows, self.bread, margins)
@@ -128,14 +128,14 @@ class Errors:
             labels -= np.einsum("ncdv,nkc,nkd->nkv", label_bend, along, other, optimize=True)
         if not robust:
             by_along = -2.0 * np.einsum("ncd,nkd->nkc", bread.curvature, along, optimize=True)
-            return Derivatives(by_margin, labels, by_along, None, None)
+            return ErrorDerivatives(by_margin, labels, by_along, None, None)
         scores = self._scores(rows, margins)
         twice = 2.0 * self._weights(rows, scores, places)[:, :, None]
         by_margin += twice * np.einsum("ncd,nkc->nkd", own.curvature, along, optimize=True)
         labels += twice * np.einsum("ncv,nkc->nkv", own.label_slope, along, optimize=True)
         by_along = twice * own.slope[:, None] - np.einsum("ncd,nkd->nkc", bread.curvature, other, optimize=True)
         by_through = -2.0 * np.einsum("ncd,nkd->nkc", bread.curvature, along, optimize=True)
-        return Derivatives(by_margin, labels, by_along, by_through, self._by_rows(rows, scores))
+        return ErrorDerivatives(by_margin, labels, by_along, by_through, self._by_rows(rows, scores))
 
     def _by_rows(self, rows: Batch, scores: Array) -> Array | None:
         """Return derivatives by x through its leverage."""

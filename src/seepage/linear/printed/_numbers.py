@@ -5,6 +5,7 @@ number is a function of sums over the rows: a row changes it by its own term, an
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
@@ -18,7 +19,7 @@ from seepage.core import slope
 from seepage.errors import UnsupportedError
 from seepage.linear.information import ERRORS, Fit, Geometry, Reach, Release, Scorer, published_of
 from seepage.linear.objective import Likelihood, Problem, Squares, derivatives, newton_sums
-from seepage.linear.printed._errors import Derivatives, Errors
+from seepage.linear.printed._errors import ErrorDerivatives, Errors
 from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch
 
@@ -41,6 +42,8 @@ class Numbers:
     """The raw column of each coordinate."""
     covariance: Covariance
     """The kind of standard errors."""
+    terms: tuple[str, ...]
+    """The coefficients of one output."""
     raw: Array | None = None
     """From the parameters to those in the units of the columns, shape (p, p), if these are printed."""
     errors: Errors | None = None
@@ -49,7 +52,9 @@ class Numbers:
     """What all rows add up to."""
 
     @classmethod
-    def of(cls, fit: Fit, release: Release, published: tuple[str, ...], covariance: Covariance) -> "Numbers":
+    def of(
+        cls, fit: Fit, release: Release, published: tuple[str, ...], covariance: Covariance, *, raw: bool = False
+    ) -> "Numbers":
         """Return what is printed of a model, whose release is about all of its columns."""
         scales = release.geometry.scales
         geometry = replace(
@@ -60,10 +65,19 @@ class Numbers:
         )
         columns = fit.private_columns(None)
         owners = [np.full(len(block), column) for block, column in zip(geometry.blocks, columns, strict=True)]
-        raw = _raw_units(fit) if scales is not None else None
+        units = raw_units(fit) if scales is not None or raw else None
         places = np.concatenate([*geometry.blocks, np.empty(0, dtype=np.intp)])
         by_place = np.concatenate([*owners, np.empty(0)]).astype(int)[np.argsort(places)]
-        bare = cls(geometry, fit.problem, fit.rows.count, published, tuple(by_place.tolist()), covariance, raw)
+        bare = cls(
+            geometry,
+            fit.problem,
+            fit.rows.count,
+            published,
+            tuple(by_place.tolist()),
+            covariance,
+            _names(fit, geometry.minimizer.names, units),
+            units,
+        )
         if ERRORS in published:
             bare = replace(bare, errors=bare._errors_over(fit))
         if covariance.is_robust:
@@ -143,7 +157,7 @@ class Numbers:
 
     @property
     def _coefficient_names(self) -> list[str]:
-        names, beside, count = self.geometry.minimizer.names, self.problem.beside, len(self.read)
+        names, beside, count = self.terms, self.problem.beside, len(self.read)
         if beside:
             return [*names, *beside]
         classes = self.problem.labels.classes
@@ -472,7 +486,7 @@ class Numbers:
             parts.append(counted)
         return np.concatenate(parts, axis=1)
 
-    def _squares_moved(self, errors: Errors, by: Derivatives, entries: Array | None, values: int) -> Array:
+    def _squares_moved(self, errors: Errors, by: ErrorDerivatives, entries: Array | None, values: int) -> Array:
         """Return how each row's own part of v moves with its values, shape (n, values, coefficients)."""
         geometry, reach = self.geometry, self._reach
         axes, width = geometry.frame.axes, geometry.reading.shape[1]
@@ -528,15 +542,32 @@ class _Own:
     """To the number of people in each class, shape (n, classes - 1)."""
 
 
-def _raw_units(fit: Fit) -> Array | None:
-    """Return the map to coefficients of the columns themselves, where each feature is one of them; None elsewhere."""
+def raw_units(fit: Fit) -> Array | None:
+    """Return the map to coefficients of the columns themselves, if features are one-to-one; None elsewhere."""
     matrix, size = fit.affine.matrix.toarray(), fit.problem.size
-    one = ((matrix != 0).sum(axis=0) == 1).all() and ((matrix != 0).sum(axis=1) == 1).all()
-    if fit.affine.curves or not one or np.isnan(fit.affine.offset).any():
+    features, columns = matrix.shape
+    if fit.affine.curves or features != columns or np.isnan(fit.affine.offset).any():
         return None
     found = np.eye(size)
-    features = len(matrix)
-    found[np.arange(features), np.arange(features)] = matrix.sum(axis=1)
+    if ((matrix != 0).sum(axis=0) == 1).all() and ((matrix != 0).sum(axis=1) == 1).all():
+        found[np.arange(features), np.arange(features)] = matrix.sum(axis=1)
+    elif np.linalg.matrix_rank(matrix) == columns:
+        found[:features, :features] = matrix.T
+    else:
+        return None
     if fit.problem.intercept:
         found[-1, :features] = fit.affine.offset
     return found
+
+
+def _names(fit: Fit, names: tuple[str, ...], units: Array | None) -> tuple[str, ...]:
+    """Return the names of the coefficients: those of columns, or those that the steps give to their features."""
+    columns = tuple(fit.table.names)
+    if units is not None and np.count_nonzero(units[: len(columns), : len(columns)]) > len(columns):
+        return (*columns, *names[len(columns) :])
+    made = [i for i, name in enumerate(names) if name.startswith("feature ")]
+    if made and fit.preprocess is not None:
+        with suppress(AttributeError, ValueError):
+            given = fit.preprocess.get_feature_names_out()
+            return tuple(str(given[i]) if i in made else name for i, name in enumerate(names))
+    return names

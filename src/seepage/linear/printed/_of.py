@@ -17,7 +17,7 @@ from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check_published, steps_named
 from seepage.linear.printed._modeled import modeled
-from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers
+from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers, raw_units
 from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch, InMemory
 
@@ -27,6 +27,8 @@ SUMMARY = "summary"
 _MOST_KEPT = 2**23
 # Encoders learn which values there are: names, of which somebody may be the only holder, and levels are counted.
 _NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder")
+# Without a penalty, and with an intercept, coefficients in the units of the columns do not depend on their constants.
+_LINEAR = ("MinMaxScaler", "MaxAbsScaler", "RobustScaler", "PCA")
 
 
 def published_numbers(fit: Fit, named: Sequence[str] | str | None, covariance: Covariance) -> tuple[str, ...]:
@@ -53,8 +55,21 @@ def _some_label(fit: Fit) -> Array:
     return np.ones((1, fit.problem.loss.label_values))
 
 
+def in_raw_units(fit: Fit) -> bool:
+    """Return whether steps are linear, and the fit the same in the units of the columns."""
+    steps = {} if fit.preprocess is None else dict(single_steps(fit.preprocess))
+    linear = any(type(step).__name__ in _LINEAR for step in steps.values())
+    return linear and not fit.problem.penalty.any() and fit.problem.intercept and raw_units(fit) is not None
+
+
 def refuse_choices(
-    called: str, selects: bool, balanced: bool, search: str | None, preprocess: Model | None, public: Sequence[str]
+    called: str,
+    selects: bool,
+    balanced: bool,
+    search: str | None,
+    preprocess: Model | None,
+    public: Sequence[str],
+    in_raw_units: bool,
 ) -> None:
     """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it.
 
@@ -72,6 +87,8 @@ def refuse_choices(
         The steps before the model.
     public : sequence of str
         Those that everybody may know.
+    in_raw_units : bool
+        Whether linear steps have no effect on what is published.
     """
     if selects:
         raise UnsupportedError(
@@ -94,6 +111,7 @@ def refuse_choices(
         called = type(step).__name__
         moments = called == "StandardScaler" or getattr(step, "strategy", None) == "mean"
         moments |= getattr(step, "averages_only", False)
+        moments |= in_raw_units and called in _LINEAR
         if path in named or moments or called in _NAMES_ONLY or not learns(step):
             continue
         raise UnsupportedError(
@@ -235,7 +253,13 @@ class _Table:
             outcomes, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
             values = outcomes.ravel().tolist() if outcomes.shape == (2, 1) else []
         found = [level("the outcome", value, at.ravel() == i, problem.size, unit) for i, value in enumerate(values)]
-        return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
+        affine = self.fit.affine
+        matrix, design = affine.matrix.tocsr(), self.whole.dense()
+        one = np.diff(matrix.indptr) == 1
+        factor = np.where(one, np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
+        shift = np.where(one & np.isfinite(affine.offset), affine.offset, 0.0)
+        # Values are shown in the units of the columns.
+        return (*found, *rare_values((design - shift) / factor, self.numbers.geometry.minimizer.names, unit))
 
     def outcomes(self) -> tuple[float, Held] | None:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
@@ -264,7 +288,7 @@ def printed_of(
     covariance: Covariance,
 ) -> Printed:
     """Return what a model prints, and how it moves with the private values of each person."""
-    numbers = Numbers.of(fit, release, published, covariance)
+    numbers = Numbers.of(fit, release, published, covariance, raw=in_raw_units(fit))
     if fit.rows.missing and {ERRORS, DISPERSION} & set(published):
         raise UnsupportedError(
             "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with "
