@@ -29,7 +29,7 @@ from seepage.linear.printed import (
     refuse_choices,
     refuse_weights,
 )
-from seepage.linear.results import Covariance, PrintedErrors
+from seepage.linear.results import Covariance, SummaryErrors
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
 
 UNIT = GaussianNoise(scale=1.0)
@@ -115,7 +115,7 @@ def _whole_clusters(clusters: NDArray[np.intp], person: NDArray[np.intp] | None)
     return clusters[first]
 
 
-def _compare_summary(told: Told, summary: PrintedErrors) -> None:
+def _compare_summary(told: Told, summary: SummaryErrors) -> None:
     """Refuse results whose summary prints other standard errors, or another dispersion, than those measured.
 
     Robust and classical standard errors differ by about their sampling deviation, whatever the number of people.

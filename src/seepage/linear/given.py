@@ -21,7 +21,7 @@ from seepage.leakage import Leakage
 from seepage.leakage.types import By
 from seepage.linear.files import are_paths
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted
-from seepage.linear.results import PrintedErrors, is_results, taken_apart, with_steps
+from seepage.linear.results import SummaryErrors, is_results, taken_apart, with_steps
 from seepage.linear.survival import SurvivalFit, is_survival
 from seepage.linear.written import ModelTable
 
@@ -43,7 +43,7 @@ class Given:
     """What is taken for granted besides what every model takes for granted."""
     decimals: int | None = None
     """With how many decimals the model was written down, if it was."""
-    summary: PrintedErrors | None = None
+    summary: SummaryErrors | None = None
     """Standard errors and dispersion, as another library prints them."""
     own_levels: bool = True
     """Whether the model has an encoder of its own that knows the levels of its categories."""
@@ -129,7 +129,7 @@ def given(
             ids=_whose(ids, X),
             groups=groups,
             label=column_name(y, "label"),
-            summary=None if errors is None else PrintedErrors(np.asarray(errors, dtype=np.float64), np.nan),
+            summary=None if errors is None else SummaryErrors(np.asarray(errors, dtype=np.float64), np.nan),
         )
     if y is not None or sample_weight is not None or offset is not None:
         raise InputError(

@@ -154,7 +154,7 @@ class _Table:
         return self._jacobian(np.arange(len(self.owned.first)))
 
     def _jacobian(self, people: NDArray[np.intp]) -> Slopes:
-        return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows), rows))
+        return self.owned.side_by_side(people, lambda rows: self._of(self.whole.take(rows), rows))
 
     def _of(self, batch: Batch, places: NDArray[np.intp]) -> Slopes:
         found = self.numbers.slopes(batch, places)
@@ -172,7 +172,7 @@ class _Table:
             # What a bend makes of another value is not looked at: the value's own slopes stand for it.
             return self.jacobian(people)
         places = self.owned.first[people]
-        batch = self.rows.picked(places)
+        batch = self.whole.take(places)
         return self._of(batch if bent else self._shifted(batch, attribute, by), places)
 
     def _bent(self, attribute: str) -> bool:
@@ -195,7 +195,7 @@ class _Table:
 
         def moved(rows: NDArray[np.intp]) -> Array:
             other = self.rows.altered(rows, name, value)
-            return np.asarray(self.numbers.moves(other, rows) - self.numbers.moves(self.rows.picked(rows), rows))
+            return np.asarray(self.numbers.moves(other, rows) - self.numbers.moves(self.whole.take(rows), rows))
 
         return self.owned.added(people, moved)
 
@@ -203,7 +203,7 @@ class _Table:
         return Held(self.owned.summed(self.numbers.moves(self.whole, np.arange(self.count))))
 
     def elsewhere(self, person: int) -> Held:
-        position = self.numbers.position_without(self.rows.picked(self.owned.of_person(person)))
+        position = self.numbers.position_without(self.whole.take(self.owned.of_person(person)))
         return replace(self, numbers=self.numbers.at(position)).moves()
 
     @property

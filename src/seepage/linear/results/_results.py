@@ -70,10 +70,10 @@ class Parts(NamedTuple):
     """What is taken for granted of a penalty that was read back."""
     counted: bool = False
     """Whether some rows stand for several people each."""
-    summary: "PrintedErrors | None" = None
+    summary: "SummaryErrors | None" = None
 
 
-class PrintedErrors(NamedTuple):
+class SummaryErrors(NamedTuple):
     """Standard errors and dispersion, as results print them."""
 
     errors: Array
@@ -139,7 +139,7 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks, counted, summary)
 
 
-def _summary(results: Any, intercept: int | None, *, dispersed: bool) -> PrintedErrors | None:
+def _summary(results: Any, intercept: int | None, *, dispersed: bool) -> SummaryErrors | None:
     """Return the printed standard errors and dispersion; None of fit_regularized.
 
     Parameters
@@ -157,7 +157,7 @@ def _summary(results: Any, intercept: int | None, *, dispersed: bool) -> Printed
         # A fitted alpha comes last.
         width = results.model.exog.shape[1]
         errors = np.concatenate([np.delete(errors[:width], intercept, axis=0), errors[[intercept]], errors[width:]])
-    return PrintedErrors(errors.T.ravel(), float(results.scale), covariance_of(results, dispersed=dispersed))
+    return SummaryErrors(errors.T.ravel(), float(results.scale), covariance_of(results, dispersed=dispersed))
 
 
 def _kind(results: Any, fitted: Any) -> GLM:
