@@ -13,7 +13,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import seepage
 from seepage.engines import Engine, Job
 from seepage.errors import InputError, UnansweredError
-from seepage.linear.printed._together import _pattern_of
 
 
 class Here(Engine):
@@ -167,14 +166,6 @@ def test_models_with_steps_and_other_columns_say_what_memory_does(folder):
     _same(memory, files)
 
 
-@pytest.mark.parametrize("widths", [(None, None), (3.0, 4.0)])
-def test_the_same_numbers_of_models_that_are_not_made_alike_name_the_way_out(widths, folder):
-    # Scalers were fitted on these rows, or are of other widths: what both print is not compared over files.
-    filters = {"everybody": None, "old": "age >= 45"}
-    with pytest.raises(UnansweredError, match=r"old and everybody print the same numbers.*[Rr]ead the rows"):
-        _both(folder, filters, models=[_scaled(width) for width in widths])
-
-
 def test_somebody_of_large_leverage_is_looked_at_where_the_fits_are_without_them(tmp_path, monkeypatch):
     rows = PEOPLE.copy()
     rows.loc["p7", "dose"] += 60.0
@@ -190,7 +181,6 @@ def test_a_part_of_large_patterns_stands_for_them_in_files_too(folder, monkeypat
     whole = _both(folder, FILTERS["one of the other"])[0].attributes
     monkeypatch.setattr("seepage.attackers._patterns._MOST_CUBES", 1e5)
     monkeypatch.setattr("seepage.attackers._patterns._LEAST_PEOPLE", 50)
-    monkeypatch.setattr("seepage.linear.printed._together._ROWS", 77)
     memory, files = _both(folder, FILTERS["one of the other"])
     assert not np.allclose(memory.attributes, whole, rtol=1e-7)
     _same(memory, files)
@@ -200,44 +190,6 @@ def test_added_noise_protects_people_in_files_as_in_memory(folder):
     filters = {"everybody": None, "without west": "site != 'west'"}
     memory, files = _both(folder, filters, noise_scale=0.05, known_records=0, published=["coefficients"])
     assert not _same(memory, files)
-
-
-def test_a_few_passes_are_made_whatever_the_number_of_outputs(folder):
-    counts = []
-    for filters in (
-        FILTERS["one of the other"],
-        {**FILTERS["one of the other"], "young": "age < 60", "north": "site == 'north'"},
-    ):
-        _, files = _both(folder, filters, published=["coefficients"])
-        before = ENGINE.passes
-        assert len(files.attributes)
-        counts.append(ENGINE.passes - before)
-    assert counts[1] <= counts[0] + 2
-    assert counts[1] <= 10
-
-
-@pytest.mark.parametrize("outputs", [1, 31, 32, 33, 63, 64, 65, 200])
-def test_a_table_may_have_more_outputs_than_a_number_has_bits(outputs):
-    random = np.random.default_rng(outputs)
-    kinds = random.random((40, outputs)) < 0.5
-    # Two that differ in the last output alone.
-    kinds[1] = kinds[0]
-    kinds[1, -1] = ~kinds[0, -1]
-    listed = [frozenset(np.flatnonzero(kind).tolist()) for kind in kinds]
-    place = {kind: i for i, kind in enumerate(dict.fromkeys(listed))}
-    rows = random.integers(0, 40, 500)
-    assert _pattern_of(kinds[rows], place).tolist() == [place[listed[row]] for row in rows]
-
-
-def test_several_outputs_over_files_refuse_what_one_does(folder):
-    _, files = _both(folder, FILTERS["one of the other"], "sick")
-    for ask in (
-        lambda: files.against("covariates").examples,
-        lambda: files.success_rate("sick"),
-        lambda: files.joint_information_loss(),
-    ):
-        with pytest.raises(UnansweredError, match=r"[Rr]ead the rows"):
-            ask()
 
 
 def test_outputs_of_another_table_or_of_memory_name_the_way_out(folder, tmp_path):

@@ -111,7 +111,7 @@ class _CellTable:
         by = solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
         return first, rest, by * scale[rest] / scale[first][:, None]
 
-    def guesses(self) -> Mapping[str, tuple[Array, float]]:
+    def guesses(self) -> Mapping[str, tuple[Array, Array]]:
         records = self.numbers.records
         return {name: records.guess(name) for name in self.private if name not in records.levels}
 

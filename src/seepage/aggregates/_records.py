@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._baseline import bits_of, left_of
+from seepage._baseline import bits_of
 from seepage._facts import Assumption
 from seepage._near import did_you_mean, several
 from seepage._tables import Array, Column, Data, Table, missing_in, plain
 from seepage._where import holds, kept
+from seepage.attackers import guessed
 from seepage.errors import InputError
 
 # Place of a missing value among the levels of a category.
@@ -132,13 +133,14 @@ class Records:
             found[name] = np.where(present[:, None], number, mean)
         return found
 
-    def guess(self, name: str) -> tuple[Array, float]:
-        """Return how far a number is from a guess that knows the person's other values, and its deviation."""
+    def guess(self, name: str) -> tuple[Array, Array]:
+        """Return how far a number is above a guess from the person's other values, and the deviation of that."""
         known = [each for other, each in self.features.items() if other != name]
-        present, left = self.present(name), np.zeros(len(self))
+        present, left, deviations = self.present(name), np.zeros(len(self)), np.zeros(len(self))
         design = np.column_stack([*known, np.empty((len(self), 0))])
-        left[present], deviation = left_of(self.values[name][present], design[present])
-        return left, deviation
+        left[present], deviations[present] = guessed(self.values[name][present], design[present])
+        deviations[~present] = np.median(deviations[present])
+        return left, deviations
 
 
 def _numbers(column: Column, empty: NDArray[np.bool_]) -> Array:

@@ -6,6 +6,8 @@ from seepage.attackers._claims import Claims as Claims
 from seepage.attackers._crowd import Crowd as Crowd
 from seepage.attackers._crowd import Held as Held
 from seepage.attackers._digits import Digits as Digits
+from seepage.attackers._guess import Guess as Guess
+from seepage.attackers._guess import guessed as guessed
 from seepage.attackers._information import SamplingInformation as SamplingInformation
 from seepage.attackers._information import about as about
 from seepage.attackers._information import described as described
@@ -17,7 +19,6 @@ from seepage.attackers._printed import Printed as Printed
 from seepage.attackers._several import Difference as Difference
 from seepage.attackers._several import SeveralLeakage as SeveralLeakage
 from seepage.attackers._several import several as several
-from seepage.attackers._shared import Layout as Layout
 from seepage.attackers._sizes import with_known_size as with_known_size
 from seepage.attackers._slopes import Composed as Composed
 from seepage.attackers._slopes import Formed as Formed

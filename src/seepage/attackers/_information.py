@@ -412,9 +412,9 @@ class SamplingInformation(GatheredInformation):
     def error_of(self, name: str, watch: Watch | None = None) -> Array:
         """Return the error of a guess of a number by somebody who knows the person's other values beforehand."""
         deviation = self.printed.deviations[name]
-        if deviation == 0:
-            return np.zeros(self.count)
-        return np.asarray(unbiased_floor(np.sqrt(self.averaged(name, watch) ** 2 + 1 / deviation**2)))
+        with np.errstate(divide="ignore"):
+            errors = np.asarray(unbiased_floor(np.sqrt(self.averaged(name, watch) ** 2 + 1 / deviation**2)))
+        return np.where(deviation == 0, 0.0, errors)
 
     @cached_property
     def errors(self) -> dict[str, Array]:
@@ -443,7 +443,7 @@ class SamplingInformation(GatheredInformation):
         # Of one attribute there is one number a person, whatever the others are.
         for chunk in self._steps(whom, min(len(self.printed.names), max(self.private_values, 1))):
             for point, weight in POINTS:
-                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
+                moved = self.printed.shifted(chunk, name, point * deviation[chunk] - rest[chunk]).of(block)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
             if watch is not None:
                 watch(len(chunk))
@@ -592,13 +592,13 @@ class SamplingInformation(GatheredInformation):
     def variances(self) -> Mapping[str, Variance]:
         """Return the variance that is left of each attribute, given the person's other values."""
         return {
-            name: self.printed.deviations[name] ** 2
+            name: self.printed.baseline[name] ** 2
             for name in self.attribute_names
             if name not in self.categorical and name in self.printed.deviations
         }
 
     def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
-        return (GaussianPrior(self.printed.deviations[attribute] ** 2),)  # type: ignore[return-value]
+        return (GaussianPrior(self.printed.baseline[attribute] ** 2),)  # type: ignore[return-value]
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         raise UnansweredError(

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.attackers._crowd import Crowd, Largest, Scatter, Unknown
-from seepage.attackers._shared import Joined, SharedBlock
 
 Sums = TypeVar("Sums")
 
@@ -94,7 +93,7 @@ class Patterns:
 
     def crowds(
         self,
-        moves: Array | Joined,
+        moves: Array,
         noise: Array | None,
         known: float,
         fails: "Fails",
@@ -107,8 +106,8 @@ class Patterns:
 
         Parameters
         ----------
-        moves : ndarray of shape (people, numbers), or Joined
-            What each person moves; zero for outputs that they are not in. Or where that is, for people in files.
+        moves : ndarray of shape (people, numbers)
+            What each person moves; zero for outputs that they are not in.
         noise : ndarray of shape (numbers, numbers) or None
             The covariance of what is added.
         known : float
@@ -127,14 +126,10 @@ class Patterns:
             for before in [()] if outside else self._asked:
                 yield spread.crowd(before, noise, known, fails)
 
-    def _spreads(self, moves: Array | Joined, *, modeled: bool, plain: bool) -> Iterator["_Spreads"]:
+    def _spreads(self, moves: Array, *, modeled: bool, plain: bool) -> Iterator["_Spreads"]:
         """Yield how people scatter, within each pattern and of everybody who is in all of its outputs."""
         ways = (False, True) if not modeled and any(len(self.pool(each)) > len(each) for each in self.all) else (False,)
-        if isinstance(moves, np.ndarray):
-            yield from (_Spreads.of(self, moves, pooled=pooled, modeled=modeled, plain=plain) for pooled in ways)
-            return
-        sums = moves.added(partial(_Sums.of, patterns=len(self.all)))
-        yield from (_Spreads.stored(self, moves, sums, pooled=pooled, plain=plain) for pooled in ways)
+        yield from (_Spreads.of(self, moves, pooled=pooled, modeled=modeled, plain=plain) for pooled in ways)
 
     def of(self, people: NDArray[np.intp]) -> "Patterns":
         """Return those of some people."""
@@ -265,105 +260,14 @@ class _Directions:
 
 
 @dataclass(frozen=True, eq=False)
-class _StoredSpread:
-    """How people in files scatter who stand for those of a pattern."""
-
-    patterns: NDArray[np.bool_]
-    """The patterns that they are of."""
-    size: int
-    inside: NDArray[np.bool_]
-    mean: Array
-    triangle: Array
-    """R with R^T R the covariance of one person."""
-    free: float
-
-    @classmethod
-    def of(cls, sums: "_Sums", patterns: NDArray[np.bool_], size: int, inside: NDArray[np.bool_]) -> "_StoredSpread":
-        """Look at the people of some patterns, as far as some numbers go."""
-        kept = np.append(True, inside)
-        whole = _triangle(
-            [np.vstack([each * kept for i, each in enumerate(sums.triangles) if patterns[i] and each is not None])]
-        )
-        # The first column is of ones: what is left of the others below its row is about their means.
-        free = max(size - 2, 1)
-        return cls(patterns, size, inside, whole[0, 1:] / whole[0, 0], whole[1:, 1:] / np.sqrt(free), free)
-
-    @property
-    def factor(self) -> float:
-        """What a move about the mean is multiplied by whose square is taken off when somebody is left out."""
-        return float(np.sqrt(self.size / max(self.size - 1.0, 1.0) / self.free))
-
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Of each pattern R with R^T R the squares of ones and of moves, and which numbers anybody moves."""
-
-    triangles: tuple[Array | None, ...]
-    moved: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, block: SharedBlock, *, patterns: int) -> "_Sums":
-        rows, place = np.column_stack([np.ones(len(block.place)), block.moves]), block.place
-        triangles: list[Array | None] = [None] * patterns
-        moved = np.zeros((patterns, rows.shape[1] - 1), dtype=bool)
-        for i in np.unique(place).tolist():
-            triangles[i] = _triangle([rows[place == i]])
-            moved[i] = (rows[place == i, 1:] != 0).any(axis=0)
-        return cls(tuple(triangles), moved)
-
-    def __add__(self, other: "_Sums") -> "_Sums":
-        pairs = zip(self.triangles, other.triangles, strict=True)
-        both = ([each for each in pair if each is not None] for pair in pairs)
-        return _Sums(tuple(_triangle(each) if each else None for each in both), self.moved | other.moved)
-
-
-@dataclass(frozen=True, eq=False)
-class _Cubes:
-    """Products of three of what people move, along the directions of each spread, and of how many people."""
-
-    values: tuple[Array, ...]
-    people: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, block: SharedBlock, *, asked: tuple[tuple[_StoredSpread, _Directions, int], ...]) -> "_Cubes":
-        values, people = [], []
-        for spread, directions, every in asked:
-            inside = spread.patterns[block.place]
-            # The same people stand for all of them wherever a table is cut into blocks.
-            order = int(block.before[spread.patterns].sum()) + np.cumsum(inside) - 1
-            some = np.flatnonzero(inside & (order % every == 0))
-            values.append(directions.cubes(block.moves[some] * spread.inside - spread.mean))
-            people.append(len(some))
-        return cls(tuple(values), np.array(people))
-
-    def __add__(self, other: "_Cubes") -> "_Cubes":
-        added = (one + two for one, two in zip(self.values, other.values, strict=True))
-        return _Cubes(tuple(added), self.people + other.people)
-
-
-@dataclass(frozen=True, eq=False)
-class Seating:
-    """Moves of people of each pattern, in units in which leaving somebody out takes their square off the noise."""
-
-    inside: NDArray[np.bool_]
-    means: Array
-    factor: Array
-
-    def __call__(self, moves: Array, place: NDArray[np.intp]) -> Array:
-        return np.asarray((moves * self.inside[place] - self.means[place]) * self.factor[place][:, None])
-
-
-@dataclass(frozen=True, eq=False)
 class _Spreads:
     """How the people of each pattern scatter."""
 
     patterns: Patterns
-    each: tuple[_Spread | _StoredSpread, ...]
+    each: tuple[_Spread, ...]
     modeled: bool
     plain: bool
     """Whether skewness is left to another look at the same people."""
-    joined: Joined | None = None
-    """Where people are, if they are in files."""
 
     @classmethod
     def of(cls, patterns: Patterns, moves: Array, *, pooled: bool, modeled: bool, plain: bool) -> "_Spreads":
@@ -375,46 +279,6 @@ class _Spreads:
             who = pattern.people if own else patterns.pool(pattern)
             found.append(_Spread.of(moves, who, inside, patterns.cells, modeled=modeled))
         return cls(patterns, tuple(found), modeled, plain)
-
-    @classmethod
-    def stored(cls, patterns: Patterns, joined: Joined, sums: _Sums, *, pooled: bool, plain: bool) -> "_Spreads":
-        """Look at people in files, given what they add up to."""
-        found = []
-        for i, pattern in enumerate(patterns.all):
-            own = not pooled and len(pattern) >= max(_OWN, _OWN_TIMES * int(sums.moved[i].sum()))
-            stand = np.array([{*pattern.outputs} <= {*other.outputs} for other in patterns.all])
-            stand = np.arange(len(patterns.all)) == i if own else stand
-            size = sum(len(each) for each, stands in zip(patterns.all, stand, strict=True) if stands)
-            found.append(_StoredSpread.of(sums, stand, size, patterns.numbers(pattern)))
-        return cls(patterns, tuple(found), False, plain, joined)
-
-    def cubes(self, pattern: int) -> tuple[Array, Array]:
-        """Return directions in which those who stand for a pattern scatter, and means of products along these."""
-        spread = self.each[pattern]
-        return spread.cubes if isinstance(spread, _Spread) else self._cubes[pattern]
-
-    @cached_property
-    def _cubes(self) -> list[tuple[Array, Array]]:
-        spreads = tuple(each for each in self.each if isinstance(each, _StoredSpread))
-        along = tuple(_Directions.of(each.triangle) for each in spreads)
-        assert self.joined is not None
-        asked = tuple((one, two, two.every(one.size)) for one, two in zip(spreads, along, strict=True))
-        found = self.joined.added(partial(_Cubes.of, asked=asked))
-        return [
-            (each.back, values.reshape((each.rank,) * 3) / max(int(people), 1))
-            for each, values, people in zip(along, found.values, found.people, strict=True)
-        ]
-
-    def _moves(self, times: Array) -> "_Moves | SeatedMoves":
-        stored = [each for each in self.each if isinstance(each, _StoredSpread)]
-        if self.joined is None:
-            return _Moves(self, times)
-        seating = Seating(
-            np.array([each.inside for each in stored]),
-            np.array([each.mean for each in stored]),
-            times * [each.factor for each in stored],
-        )
-        return SeatedMoves(self.joined, self.patterns.place, seating)
 
     def crowd(self, before: tuple[int, ...], noise: Array | None, known: float, fails: Fails) -> "PatternCrowd":
         """Return the noise before somebody of some patterns, who is not among the unknown.
@@ -440,7 +304,7 @@ class _Spreads:
         ]
         fixed = self._noise(free, noise)
         return PatternCrowd(
-            self._moves(np.sqrt(np.array(free))),
+            _Moves(self, np.sqrt(np.array(free))),
             noise,
             self.modeled,
             before=before,
@@ -519,36 +383,12 @@ class _Moves:
         place = self.spreads.patterns.place[people]
         found = np.zeros((len(people), len(self.spreads.patterns.number)))
         for i in np.unique(place):
-            at, spread = np.flatnonzero(place == i), self.spreads.each[i]
-            assert isinstance(spread, _Spread)
-            found[at] = self.times[i] * spread.without(people[at])
+            at = np.flatnonzero(place == i)
+            found[at] = self.times[i] * self.spreads.each[i].without(people[at])
         return found
 
     def total(self, of: Callable[[Array], Sums]) -> Sums:
         return reduce(add, (of(self.of(people)) for people in _parts(np.arange(self.count))))
-
-
-@dataclass(frozen=True, eq=False)
-class SeatedMoves:
-    """The same of people in files."""
-
-    joined: Joined
-    place: NDArray[np.intp]
-    seating: Seating
-
-    @property
-    def count(self) -> int:
-        return self.joined.count
-
-    def of(self, people: NDArray[np.intp]) -> Array:
-        return self.seating(self.joined.of(people), self.place[people])
-
-    def total(self, of: Callable[[Array], Sums]) -> Sums:
-        return self.joined.added(partial(_seated, of=of, seating=self.seating))
-
-
-def _seated(block: SharedBlock, *, of: Callable[[Array], Sums], seating: Seating) -> Sums:
-    return of(seating(block.moves, block.place))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -627,35 +467,11 @@ class PatternUnknown(Unknown):
         for i, (m, free) in enumerate(zip(crowd.counts, crowd.free, strict=True)):
             if m:
                 # What people have of the noise that they are, in each direction: the third cumulant of their sum.
-                basis, cubes = crowd.spreads.cubes(i)
+                basis, cubes = crowd.spreads.each[i].cubes
                 turn = basis @ self.whitened
                 found = np.einsum("abc,ai,bj,ck->ijk", cubes, turn, turn, turn, optimize=True)
                 flat += free * np.sqrt(free / m) * found.reshape(rank, -1)
         return np.asarray(0.5 * flat @ flat.T)
-
-
-@dataclass(frozen=True, eq=False)
-class _Foremost:
-    """The two largest parts of several noises."""
-
-    values: tuple[Largest, ...]
-
-    @classmethod
-    def of(cls, block: SharedBlock, *, noises: tuple[tuple[Seating, Unknown], ...]) -> "_Foremost":
-        return cls(tuple(Largest.of(seat(block.moves, block.place), unknown=unknown) for seat, unknown in noises))
-
-    def __add__(self, other: "_Foremost") -> "_Foremost":
-        return _Foremost(tuple(one + two for one, two in zip(self.values, other.values, strict=True)))
-
-
-def find_largest(crowds: Sequence[PatternCrowd]) -> None:
-    """Find who is the largest part of each noise, of people in files: in one pass for all of them."""
-    moves = [each.moves for each in crowds]
-    seated = [each for each in moves if isinstance(each, SeatedMoves)]
-    noises = tuple((each.seating, crowd.unknown(0).alone()) for each, crowd in zip(seated, crowds, strict=True))
-    found = seated[0].joined.added(partial(_Foremost.of, noises=noises))
-    for crowd, largest in zip(crowds, found.values, strict=True):
-        vars(crowd)["largest"] = largest.values
 
 
 def _triangle(parts: Iterable[Array]) -> Array:

@@ -70,9 +70,8 @@ class Form(NamedTuple):
     """Equal of outputs that are made alike."""
     position: Array
     """Where the fit is."""
-    rows: Array | None
-    """What is known of each row: whoever is in two fits has the same in both, or these are not made alike. None where
-    rows are in files."""
+    rows: Callable[[], Array]
+    """What is known of each row: people in two fits have the same in both, or these are not made alike."""
     at: Callable[[Array], Looked]
     """The same people from another place."""
 
@@ -99,9 +98,9 @@ class Printed:
     """How the numbers change if an attribute of some people takes a value, shape (k, numbers)."""
     elsewhere: Callable[[int], Moves] | None
     """What everybody moves at the fit without one person; None where that is not known."""
-    guesses: Callable[[], Mapping[str, tuple[Array, float]]]
-    """Of each attribute that is a number, how far each person's value is above what their other values let expect, and
-    the deviation of that."""
+    guesses: Callable[[], Mapping[str, tuple[Array, Array]]]
+    """Of each attribute that is a number, how far each person's value is above a guess from their other values, and the
+    standard deviation of that."""
     levels: tuple[Level, ...]
     record_bits: float
     """The entropy of one person's record, as far as these people show it."""
@@ -134,7 +133,7 @@ class Printed:
         return self.leverages()
 
     @cached_property
-    def _guesses(self) -> Mapping[str, tuple[Array, float]]:
+    def _guesses(self) -> Mapping[str, tuple[Array, Array]]:
         return self.guesses()
 
     @property
@@ -143,9 +142,14 @@ class Printed:
         return {name: rest for name, (rest, _) in self._guesses.items()}
 
     @property
-    def deviations(self) -> dict[str, float]:
-        """How far a guess from the person's other values is off."""
+    def deviations(self) -> dict[str, Array]:
+        """How far a guess from each person's other values is off."""
         return {name: deviation for name, (_, deviation) in self._guesses.items()}
+
+    @cached_property
+    def baseline(self) -> dict[str, float]:
+        """The error of a guess from the other values of the median person."""
+        return {name: float(np.median(each)) for name, each in self.deviations.items()}
 
     @cached_property
     def outcomes(self) -> tuple[float, Moves] | None:

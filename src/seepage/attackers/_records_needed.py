@@ -15,7 +15,10 @@ _MOST_NUMBERS = 2**23
 
 
 def records_needed(
-    information: SamplingInformation, wanted: float, slopes: Callable[[NDArray[np.intp]], Slopes], deviation: float
+    information: SamplingInformation,
+    wanted: float,
+    slopes: Callable[[NDArray[np.intp]], Slopes],
+    deviation: Array | float,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return how many others drawn at random, and how many chosen, let a guess be as good as wanted.
 
@@ -26,15 +29,15 @@ def records_needed(
         The standard error of the guess.
     slopes : callable
         How the numbers move with what is guessed of some people, which is one value.
-    deviation : float
+    deviation : ndarray of shape (people,) or float
         Of a guess without the release; infinite for one who knows nothing.
     """
     count, crowd = information.count, information.crowd
     others = crowd.count - 1
     random, chosen = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
-    if wanted >= deviation:
-        return random, chosen
-    tau = 1 / wanted**2 - 1 / deviation**2
+    known = np.broadcast_to(wanted >= np.asarray(deviation), count)
+    with np.errstate(divide="ignore"):
+        gaps = np.broadcast_to(1 / wanted**2 - 1 / np.square(deviation), count)
     unknown = crowd.unknown(others)
     fewest, rank = information.claims.fewest, crowd.rank
     everybody = unknown.moved(information.held)
@@ -43,6 +46,7 @@ def records_needed(
         people = np.arange(start, min(start + step, count))
         seen = information._seen(unknown, people, slopes(people))
         plain = seen.plain()[:, 0]
+        tau = np.where(known[people], 1.0, gaps[people])
         # Without the shares that were put into the noise: that of one unknown person, and of all as they are.
         one, skewed = plain * unknown.share * (others - 1), (seen.skewness()[:, 0] - 1.0) * 2.0 * unknown.count
         b = one + tau * (rank + 1)
@@ -60,6 +64,7 @@ def records_needed(
         random[people[silent]] = chosen[people[silent]] = others
         alone = seen.endless[:, 0]
         random[people[alone]] = chosen[people[alone]] = 0
+    random[known] = chosen[known] = 0
     return random, chosen
 
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from seepage._facts import Assumption, public
 from seepage._tables import Array, Column, Frame, frame
-from seepage.attackers._asked import Before, Every, Means, settle
 from seepage.attackers._attacker import Attacker
 from seepage.attackers._claims import (
     A_NUMBER,
@@ -25,12 +24,11 @@ from seepage.attackers._claims import (
 )
 from seepage.attackers._crowd import Crowd, Held, Unknown
 from seepage.attackers._digits import Digits
-from seepage.attackers._information import SamplingInformation, Watch, _Answers, _Asking, _Part, about
+from seepage.attackers._information import SamplingInformation, Watch, _Answers, _Asking, about
 from seepage.attackers._leakage import SamplingLeakage
 from seepage.attackers._output import Output
-from seepage.attackers._patterns import PatternCrowd, Patterns, Rest, find_largest
-from seepage.attackers._printed import Printed
-from seepage.attackers._shared import Joined, Shared, StoredMoves
+from seepage.attackers._patterns import PatternCrowd, Patterns, Rest
+from seepage.attackers._shared import Shared, StoredMoves
 from seepage.attackers._slopes import Formed
 from seepage.attackers._stacked import Stack
 from seepage.attackers.types import Known
@@ -135,10 +133,10 @@ class SeveralInformation(SamplingInformation):
 
     @cached_property
     def _crowds(self) -> list[tuple[Crowd, NDArray[np.intp]]]:
-        plain, moves = self.alike is not None, _values(self.stack.moves)
+        plain, moves = self.alike is not None, self.stack.moves.values
         found = [*self.patterns.crowds(moves, self.added, self._known, self._fails, plain=plain)]
         if self.attacker.covariates:
-            found += self.patterns.crowds(_values(self._modeled), self.added, 0.0, self._fails, modeled=True)
+            found += self.patterns.crowds(self._modeled.values, self.added, 0.0, self._fails, modeled=True)
         return [(crowd, crowd.people) for crowd in found]
 
     @property
@@ -173,43 +171,6 @@ class SeveralInformation(SamplingInformation):
         own.reason[:], own.whole_reason[:] = CLAIMED, CLAIMED
         return own.larger(self.alike._answers)
 
-    def _of_crowds(self) -> Iterator[_Answers]:
-        if isinstance(self.stack.moves, Held):
-            yield from super()._of_crowds()
-            return
-        # One pass asks everybody before all noises.
-        crowds = [(crowd, whom) for crowd, whom in self._crowds if isinstance(crowd, PatternCrowd)]
-        if self.alike is None:
-            find_largest([crowd for crowd, _ in crowds])
-        unknowns = [crowd.unknown(self.attacker.unknown) for crowd, _ in crowds]
-        work = Every(tuple((Before.of(unknown), self._asking(unknown)) for unknown in unknowns))
-        found: list[list[tuple[NDArray[np.intp], _Part]]] = [[] for _ in crowds]
-        for people, parts in self.stack.moves.each(work):
-            for i, some, part in parts:
-                found[i].append((people[some], part))
-        settle(self.stack.moves, unknowns, found)
-        for unknown, (_, whom), each in zip(unknowns, crowds, found, strict=True):
-            yield self._of_crowd(unknown, whom, each)
-
-    def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp], watch: Watch | None = None) -> Array:
-        if len(whom) == 1 or isinstance(self.stack.moves, Held):
-            return super()._mean(name, unknown, whom, watch)
-        return self._means[id(unknown)][:, self._numbers.index(name)]
-
-    @cached_property
-    def _means(self) -> dict[int, Array]:
-        """The mean information about each number of people in files, before each noise: in one pass for all."""
-        moves, several = self.stack.moves, [(unknown, whom) for unknown, whom in self._noises if len(whom) > 1]
-        assert not isinstance(moves, Held)
-        for unknown, _ in several:
-            _ = unknown.bent
-        work = Means(tuple((Before.of(unknown), unknown.alone()) for unknown, _ in several), tuple(self._numbers))
-        found = [np.zeros((self.count, len(self._numbers))) for _ in several]
-        for people, parts in moves.each(work, self._numbers):
-            for i, some, part in parts:
-                found[i][people[some]] = part
-        return {id(unknown): each[whom] for (unknown, whom), each in zip(several, found, strict=True)}
-
     @cached_property
     def _moving_between(self) -> "SeveralInformation | None":
         """The same for columns that say who is in which cell: who is asked about them may be in another."""
@@ -222,8 +183,6 @@ class SeveralInformation(SamplingInformation):
         return own if self.alike is None else _larger(own, self.alike.averaged(name))
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
-        # Of several outputs everybody's part of the noise is looked at together, in memory.
-        _ = self.held
         if self._moving_between is not None and attribute in self.stack.by:
             return self._moving_between.distances(attribute, values)
         own = super().distances(attribute, values)
@@ -237,7 +196,7 @@ class SeveralInformation(SamplingInformation):
         return replace(own, distance=_larger(own.distance, other.distance))
 
     def _crowd_without(self, person: int) -> Crowd:
-        moves = _values(self.stack.elsewhere(person))
+        moves = self.stack.elsewhere(person).values
         found = self.patterns.crowds(moves, self.added, self._known, self._fails)
         return next(crowd for crowd in found if person in crowd.people)
 
@@ -470,14 +429,11 @@ def several(leaks: Mapping[str, SamplingLeakage]) -> SeveralLeakage:
     _refuse_public(leaks)
     shared = _shared(leaks)
     matching = shared or match([leak.people for leak in leaks.values()], [part.count for part in parts], tuple(leaks))
-    each = [part.printed if shared is None else _with_members(part.printed) for part in parts]
+    each = [part.printed if shared is None else cast(StoredMoves, part.printed.moves).gathered() for part in parts]
     outputs = tuple(Output(name, one, at) for name, one, at in zip(leaks, each, matching.rows, strict=True))
-    stack = Stack(outputs, shared=shared).settled()
+    stack = Stack(outputs).settled()
     if shared is None:
         _refuse_other_values(stack, parts)
-    else:
-        # What cannot be looked at from one place is refused here.
-        stack.alike()
     printed = stack.printed()
     share = max(part.attacker.known / max(part.attacker.others, 1) for part in parts)
     others = len(matching.rows[0]) - 1
@@ -535,15 +491,6 @@ def _shared(leaks: Mapping[str, SamplingLeakage]) -> Shared | None:
             "memory. Read the rows: seepage.measure(model, frame, y)."
         )
     return cast(StoredMoves, moves[stored[0]]).shared(moves)
-
-
-def _with_members(printed: Printed) -> Printed:
-    """Return the same with those who have each value: how many of them are in which outputs is asked."""
-    return replace(printed, levels=cast(StoredMoves, printed.moves).levels())
-
-
-def _values(moves: Held | Joined) -> Array | Joined:
-    return moves.values if isinstance(moves, Held) else moves
 
 
 def _single(leaks: Mapping[str, SamplingLeakage]) -> Iterator[tuple[str, SamplingLeakage]]:

@@ -1,8 +1,8 @@
 """What several outputs print about the same people, as the numbers of one release."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -13,10 +13,8 @@ from seepage.attackers._crowd import Held, Moves
 from seepage.attackers._mapped import mapped, same_numbers
 from seepage.attackers._output import Output
 from seepage.attackers._patterns import Patterns
-from seepage.attackers._printed import Level, Places, Printed
-from seepage.attackers._shared import Joined, Layout, Shared, SharedBlock
+from seepage.attackers._printed import Level, Printed
 from seepage.attackers._slopes import Beside, Formed, Slopes
-from seepage.errors import UnansweredError
 from seepage.leakage import same_values
 
 Result = TypeVar("Result")
@@ -29,8 +27,6 @@ class Stack:
     outputs: tuple[Output, ...]
     held: bool = True
     """Whether people stay in the cells of tables; who may be in another scatters over all of them."""
-    shared: Shared | None = None
-    """The table that all of them are about, where people are in files."""
 
     @property
     def by(self) -> frozenset[str]:
@@ -99,7 +95,7 @@ class Stack:
             parts.append(found)
         return np.concatenate(parts, axis=1)
 
-    def elsewhere(self, person: int) -> Held | Joined:
+    def elsewhere(self, person: int) -> Held:
         parts = []
         for output in self.outputs:
             row, printed = int(output.rows[person]), output.printed
@@ -107,34 +103,14 @@ class Stack:
         return self._together(parts)
 
     @cached_property
-    def moves(self) -> Held | Joined:
+    def moves(self) -> Held:
         """What everybody moves, at each output's own fit."""
         return self._together([output.printed.moves for output in self.outputs])
 
-    def _together(self, moves: Sequence[Moves]) -> Held | Joined:
+    def _together(self, moves: Sequence[Moves]) -> Held:
         """Return what everybody moves, given what those of each output do."""
-        if self.shared is not None:
-            return self.shared.joined(moves, self._layout)
         parts = (output.spread(_held(each)) for output, each in zip(self.outputs, moves, strict=True))
         return Held(np.concatenate([*parts], axis=1))
-
-    @cached_property
-    def _layout(self) -> Layout:
-        return Layout(
-            tuple(map(len, self._values)),
-            tuple(self._places(output) for output in self.outputs),
-            self._blocks,
-            {frozenset(pattern.outputs): i for i, pattern in enumerate(self.patterns.all)},
-        )
-
-    def asked(
-        self, of: Callable[[Array, Slopes], Result], places: Places, moves: Moves
-    ) -> Iterator[tuple[NDArray[np.intp], Sequence[Result]]]:
-        """Ask a function about everybody where they are."""
-        assert list(places) == [None]
-        assert moves is self.moves
-        assert not isinstance(self.moves, Held)
-        return self.moves.each(partial(_asked, of=of))
 
     def alike(self) -> "Stack | None":
         """Return the same with all fits that print alike looked at from one place; None where no two do."""
@@ -160,12 +136,8 @@ class Stack:
         first, second = one.printed.form, other.printed.form
         if first is None or second is None or first.key != second.key:
             return False
-        if self.shared is not None:
-            return self.shared.alike(self.outputs.index(one), self.outputs.index(other))
-        assert first.rows is not None
-        assert second.rows is not None
         both = (one.rows >= 0) & (other.rows >= 0)
-        return bool((first.rows[one.rows[both]] == second.rows[other.rows[both]]).all())
+        return bool((first.rows()[one.rows[both]] == second.rows()[other.rows[both]]).all())
 
     def _moved(self, output: Output, place: Output) -> Output:
         """Return an output from the place of another: exactly if both have one form, else by a map between them."""
@@ -174,35 +146,22 @@ class Stack:
         form, there = output.printed.form, place.printed.form
         if form is not None and there is not None and self._alike(output, place):
             return replace(output, printed=replace(output.printed, **form.at(there.position)._asdict()))
-        if self.shared is not None:
-            raise UnansweredError(
-                f"{output.name} and {place.name} print the same numbers and are not made alike: their steps before the "
-                "model are not the same, or were fitted on these rows. How the two differ is looked at in memory. Read "
-                "the rows: seepage.measure(model, frame, y)."
-            )
         return replace(output, printed=mapped(output, place))
 
-    def guesses(self) -> Mapping[str, tuple[Array, float]]:
-        """Return what the person's other values let expect of each number, in the output that knows it best."""
-        found: dict[str, tuple[Array, float]] = {}
-        known: dict[str, NDArray[np.bool_]] = {}
+    def guesses(self) -> Mapping[str, tuple[Array, Array]]:
+        """Return guesses of each number in the output that knows it best."""
+        found: dict[str, tuple[Array, Array]] = {}
         for output in self.outputs:
             inside = output.rows >= 0
             for name, (rest, deviation) in output.printed._guesses.items():
-                before, least = found.get(name, (np.zeros(len(inside)), np.inf))
-                # Of whoever is only in an output that knows it less well, what that one lets expect.
-                better = inside if deviation < least else inside & ~known[name]
-                found[name] = np.where(better, output.spread(rest), before), min(deviation, least)
-                known[name] = inside | known.get(name, False)
+                spread = np.where(inside, output.spread(deviation), np.inf)
+                before, least = found.get(name, (np.zeros(len(inside)), np.full(len(inside), np.inf)))
+                better = spread < least
+                found[name] = np.where(better, output.spread(rest), before), np.minimum(spread, least)
         return found
 
     def scatter(self) -> tuple[float, Held] | None:
         """Return how outcomes scatter given the covariates; None unless all outputs have the same outcome."""
-        if self.shared is not None:
-            raise UnansweredError(
-                "An attacker who knows all covariates is not answered over files for several outputs together. Read "
-                "the rows into memory: seepage.measure(model, frame, y)."
-            )
         known = [output.printed.outcomes for output in self.outputs]
         outcomes = {tuple(self._outcome(output)) for output in self.outputs}
         if any(each is None for each in known) or len(outcomes) > 1:
@@ -277,12 +236,7 @@ class Stack:
             leverages=lambda: np.max([output.spread(output.printed.leverage) for output in self.outputs], axis=0),
             twice=np.any([output.spread(output.printed.twice) for output in self.outputs], axis=0),
             fewest=self._fewest(),
-            each=None if self.shared is None else self.asked,
         )
-
-
-def _asked(block: SharedBlock, *, of: Callable[[Array, Slopes], Result]) -> Sequence[Result]:
-    return [of(block.moves, block.slopes())]
 
 
 def _held(moves: object) -> Array:

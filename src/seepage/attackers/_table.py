@@ -92,7 +92,7 @@ class AttackerTable:
         columns.append(_everybody(information))
         printed = information.printed
         baseline = {
-            name: 0.5 if name in information.categorical else printed.deviations.get(name, nan)
+            name: 0.5 if name in information.categorical else printed.baseline.get(name, nan)
             for name in information.attribute_names
         }
         return cls(

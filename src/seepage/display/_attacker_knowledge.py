@@ -80,7 +80,7 @@ class AttackerKnowledgeDisplay(Display):
             found = found[~np.isnan(found)]
             if len(found):
                 errors[row] = np.quantile(found, [0.5, 0.05, 0.0], method="inverted_cdf")
-        baseline = information.printed.deviations[attribute]
+        baseline = information.printed.baseline[attribute]
         return cls(attribute, unit, known / others, errors, baseline, most / others)
 
     def _size(self) -> tuple[float, float]:

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._baseline import left_of
 from seepage._tables import Array, Table
-from seepage.attackers import Formed, Held, Printed, Slopes
+from seepage.attackers import Formed, Held, Printed, Slopes, guessed
 from seepage.attackers.owned import Owned
 from seepage.attackers.rows import EqualRecords, rare_values
 from seepage.equations._information import EquationsInformation
@@ -44,12 +43,12 @@ def printed_of(information: EquationsInformation) -> Printed:
         there = solved.theta_without(owned.of_person(one))
         return Held(owned.summed((solved.reach @ solved.psi(there, solved.table)).T))
 
-    def guesses() -> dict[str, tuple[Array, float]]:
+    def guesses() -> dict[str, tuple[Array, Array]]:
         if person is not None:
             return {}
         rest = {name: [each for other, each in features.items() if other != name] for name in numbers}
         every = {name: np.column_stack([*known, np.empty((count, 0))]) for name, known in rest.items()}
-        return {name: left_of(columns[name].astype(np.float64), known) for name, known in every.items()}
+        return {name: guessed(columns[name].astype(np.float64), known) for name, known in every.items()}
 
     # Which column of two values is an outcome is not known: all parameters may rest on whoever has one of them.
     two = {name: each.levels for name, each in solved.private.items() if len(each.levels or ()) == 2}

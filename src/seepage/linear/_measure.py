@@ -13,7 +13,7 @@ from seepage.execution import Job
 from seepage.execution.storage import Paths
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
-from seepage.linear._without_noise import UNIT, AttackerAsked, measure_files_without_noise, measure_without_noise
+from seepage.linear._without_noise import UNIT, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import (
@@ -199,14 +199,15 @@ def measure(
         )
     if noise_scale is None or (known_records is not None and known_records != "all"):
         question = Question(UNIT, public_label, None, numbers, public_preprocessing)
-        before = AttackerAsked(noise_scale, known_records, digits, clusters, published, known_group_sizes)
+        whom = known_records, digits, attributes, known_group_sizes, ids, groups
+        before = TableQuestion(*whom, noise_scale, clusters, published, numbers)
         if are_paths(X) and not is_results(model):
             model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
-            return measure_files_without_noise(model, source, question, attributes, before)
+            return measure_files_without_noise(model, source, question, before)
         asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
         asked = replace(asked, remarks=(*asked.remarks, *for_whom(where)))
         refuse_in_memory(target, job)
-        return measure_without_noise(asked, question, attributes, before)
+        return measure_without_noise(asked, question, before)
     for name, given_one in {
         "digits": digits,
         "clusters": clusters,

@@ -1,7 +1,6 @@
 """From a fitted model and its rows to what it gives away without noise, to attackers who know a part of the others."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +9,7 @@ from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Listed, Model, Table, column_values
 from seepage._where import for_whom
-from seepage.attackers import SamplingLeakage, Told
-from seepage.attackers.types import Known
+from seepage.attackers import SamplingLeakage, TableQuestion, Told
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import PeopleInMemory
 from seepage.linear.columns import fitted_columns, split
@@ -45,30 +43,16 @@ _RAW_UNITS = Assumption(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class AttackerAsked:
-    """Who attacks, and what is printed; `seepage.measure` says what the fields are."""
-
-    noise_scale: float | GaussianNoise | None
-    known_records: Known | None
-    digits: int | str | None
-    clusters: Listed
-    published: Sequence[str] | str | None
-    known_group_sizes: Sequence[str]
-
-
-def measure_without_noise(
-    asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked
-) -> SamplingLeakage:
+def measure_without_noise(asked: Given, question: Question, before: TableQuestion) -> SamplingLeakage:
     """Return what printed numbers say to an attacker who uses averages."""
-    told = (_survival if asked.is_survival else _linear)(asked, question, attributes, before)
+    told = (_survival if asked.is_survival else _linear)(asked, question, before)
     if asked.summary is not None:
         _compare_summary(told, asked.summary)
     return _measured(told, before, asked.remarks, asked.decimals)
 
 
 def measure_files_without_noise(
-    model: Model, source: SourceInFiles, question: Question, attributes: Sequence[str] | None, before: AttackerAsked
+    model: Model, source: SourceInFiles, question: Question, before: TableQuestion
 ) -> SamplingLeakage:
     """Return the same about people in files, in passes over them; what is answered of each of them is gathered."""
     roles = source.roles
@@ -85,22 +69,14 @@ def measure_files_without_noise(
             )
     fit = Fit.assembled(model, source)
     balanced = fit.rows.reader.reading.balance is not None
-    refuse_choices(
-        fit.called,
-        fit.problem.selects,
-        balanced,
-        fit.search,
-        fit.preprocess,
-        question.public_preprocessing,
-        in_raw_units=False,
-    )
+    refuse_choices(fit, fit.preprocess, question.public_preprocessing, selects=fit.problem.selects, balanced=balanced)
     if roles.ids is not None:
         check_ids(source, roles.ids)
     names, label = published_numbers(fit, before.published, Covariance()), ", ".join(roles.target)
     release = Release.of(fit, fit.minimize(), question, label)
     people = PeopleInFiles(fit.rows.files, roles.ids, roles.groups)
     base = information_in_files(fit, release, people, ())
-    printed = printed_in_files(fit, release, attributes, names, label)
+    printed = printed_in_files(fit, release, before.attributes, names, label)
     where = None if source.files.where is None else str(source.files.where)
     return _measured(Told(base, printed, names, people, None), before, for_whom(where), None)
 
@@ -133,7 +109,7 @@ def _compare_summary(told: Told, summary: SummaryErrors) -> None:
 
 
 def _measured(
-    told: Told, before: AttackerAsked, remarks: tuple[Assumption, ...], decimals: int | None
+    told: Told, before: TableQuestion, remarks: tuple[Assumption, ...], decimals: int | None
 ) -> SamplingLeakage:
     if before.noise_scale is not None:
         if set(told.published) - {COEFFICIENTS, COUNTS}:
@@ -148,7 +124,7 @@ def _measured(
     return told.before(before.known_records, before.digits, before.known_group_sizes, (*kept, *remarks), decimals)
 
 
-def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked) -> Told:
+def _linear(asked: Given, question: Question, before: TableQuestion) -> Told:
     preprocess, estimator = split(asked.model)
     check_supported(estimator)
     if asked.X is None:
@@ -158,15 +134,8 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     refuse_weights(source.sample_weight)
     fit = Fit.assembled(asked.model, source)
     balanced = fit.rows.reading.balance is not None
-    refuse_choices(
-        fit.called,
-        fit.problem.selects,
-        balanced,
-        fit.search,
-        fit.preprocess,
-        question.public_preprocessing,
-        in_raw_units(fit),
-    )
+    raw, public = in_raw_units(fit), question.public_preprocessing
+    refuse_choices(fit, fit.preprocess, public, selects=fit.problem.selects, balanced=balanced, in_raw_units=raw)
     covariance = Covariance() if asked.summary is None else asked.summary.covariance
     names = published_numbers(fit, before.published, covariance)
     release = Release.of(fit, fit.minimize(), question, asked.label)
@@ -182,20 +151,19 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     if family is None and ERRORS in names and covariance.clusters is not None:
         family = _whole_clusters(covariance.clusters, people.person)
     label, unit = release.attribute_names[-1], _units(people.person, family)
-    printed = printed_of(fit, release, attributes, names, label, people.person, unit, covariance)
+    printed = printed_of(fit, release, before.attributes, names, label, people.person, unit, covariance)
     encoded = frozenset(fit.table.names[each.column] for each in fit.affine.coordinates if each.level is not None)
-    if in_raw_units(fit):
+    if raw:
         base = replace(base, assumptions=(*base.assumptions, _RAW_UNITS))
     return Told(base, printed, names, people, family, encoded)
 
 
-def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked) -> Told:
+def _survival(asked: Given, question: Question, before: TableQuestion) -> Told:
     fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
     refuse_weights(fit.rows.weights)
-    steps = split(fit.model)[0]
-    refuse_choices(fit.called, False, False, fit.search, steps, question.public_preprocessing, in_raw_units=False)
+    refuse_choices(fit, split(fit.model)[0], question.public_preprocessing)
     people = people_of(fit, asked.ids, asked.groups)
-    question = Question(UNIT, question.public_label, attributes, question.numbers, question.public_preprocessing)
+    question = Question(UNIT, question.public_label, before.attributes, question.numbers, question.public_preprocessing)
     base = measure_survival(fit, people, question).information
     named = None if before.published in (None, "summary") else [*(before.published or ())]
     family = _families(before.clusters, people, base.count)

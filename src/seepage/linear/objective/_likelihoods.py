@@ -5,7 +5,7 @@ them itself.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,12 +116,13 @@ class Likelihood(Loss):
         fall = log if q == 1 else np.exp((1 - q) * log) / (1 - q)
         return rise - y * fall
 
-    def pearson(self, m: Any, y: Any) -> Any:
-        if self.family == "gaussian":
-            return (y - self.mean(m)) ** 2
-        if self.family in ("binomial", "negative binomial") or self.variance_power == 1:
-            return None
-        return (y - self.mean(m)) ** 2 * np.exp(-self.variance_power * self._log_mean(m))
+    @property
+    def estimates_dispersion(self) -> bool:  # type: ignore[override]
+        return self.family not in ("binomial", "negative binomial") and self.variance_power != 1
+
+    @property
+    def expectation(self) -> "Likelihood":
+        return replace(self, expected=True)
 
     def curvature(self, m: Any, y: Any) -> Any:
         return super().curvature(m, self.mean(m) if self.expected else y)

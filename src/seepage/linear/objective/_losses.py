@@ -77,6 +77,8 @@ class Loss(ABC):
     """Whether the curvature is the same everywhere, so that one Newton step is exact."""
     largest_slope: ClassVar[float | None] = None
     """A bound on the length of the slope, if there is one."""
+    estimates_dispersion: ClassVar[bool] = False
+    """Whether a table prints the mean of squared Pearson residuals."""
     self_concordant: ClassVar[bool] = False
     """Whether the third derivative is nowhere larger than the curvature, of a loss of one margin."""
 
@@ -98,9 +100,10 @@ class Loss(ABC):
         the loss is infinite, or NaN.
         """
 
-    def pearson(self, m: Any, y: Any) -> Any:
-        """Return the squared Pearson residual, a formula too; None if the dispersion is one."""
-        return None
+    @property
+    def expectation(self) -> "Loss":
+        """The same loss with the expected curvature of a likelihood."""
+        return self
 
     def side(self, y: Array) -> Array | None:
         """Return 1 where the loss falls for every larger margin, -1 for every smaller one, 0 for neither.
@@ -165,14 +168,16 @@ class Loss(ABC):
         """Return the derivative of the curvature by the label, shape (n, outputs, outputs, label values)."""
         return self._of_outputs(self._of_outputs(self.label_curvature(*self._arguments(margins, labels))))
 
-    def dispersed(self, margins: Array, labels: Array) -> Squares | None:
-        """Return what the dispersion is the mean of; None where it is known to be one."""
+    def squares(self, margins: Array, labels: Array) -> Squares:
+        """Return squared Pearson residuals."""
+
+        def square(m: Any, y: Any) -> Any:
+            # With mu the mean and V its variance, the slope is (mu - y) mu' / V, the expected curvature mu'^2 / V.
+            return self.slope(m, y) ** 2 / self.expectation.curvature(m, y)
+
         with np.errstate(all="ignore"):
-            square = self.pearson(margins, labels)
-            if square is None:
-                return None
-            by_margin, by_label = (slope(self.pearson, place)(margins, labels) for place in (0, 1))
-        return Squares(square, self._of_outputs(by_margin), self._of_outputs(by_label))
+            by_margin, by_label = (slope(square, place)(margins, labels) for place in (0, 1))
+            return Squares(square(margins, labels), self._of_outputs(by_margin), self._of_outputs(by_label))
 
     def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
         """Return which ways each row's margins can go such that its loss falls all the way, if that is known.
@@ -201,12 +206,10 @@ class Squared(Loss):
     """Half the squared error, (m - y)^2 / 2."""
 
     quadratic = True
+    estimates_dispersion = True
 
     def formula(self, m: Any, y: Any) -> Any:
         return 0.5 * (m - y) ** 2
-
-    def pearson(self, m: Any, y: Any) -> Any:
-        return (m - y) ** 2
 
     def slope(self, m: Any, y: Any) -> Any:
         return m - y

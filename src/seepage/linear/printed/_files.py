@@ -1,7 +1,7 @@
 """What a model prints about people in files: what the rows add up to, in passes over them."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 
 from seepage._baseline import bits_of
 from seepage._tables import Array
-from seepage.attackers import Crowd, Form, Level, Looked, Printed, Slopes
+from seepage.attackers import Level, Printed, Slopes
+from seepage.attackers.owned import Owned
 from seepage.attackers.rows import Extremes, Holders, TwoValues, levels_in, mixed, twice_of
 from seepage.errors import UnsupportedError
 from seepage.execution.storage import Unit
 from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
-from seepage.linear.printed._guess import Guess, record
+from seepage.linear.printed._guess import RowGuess, guesses_of, record
 from seepage.linear.printed._modeled import modeled
-from seepage.linear.printed._numbers import Numbers
-from seepage.linear.printed._together import OutputPart, SharedTable
+from seepage.linear.printed._numbers import Numbers, classes_of
+from seepage.linear.printed._of import PrintedRows
+from seepage.linear.printed._together import SharedTable
 from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch, one_thread
 
@@ -52,6 +54,7 @@ class _Each:
 class _FileTable:
     """Rows of files, and what is printed of them."""
 
+    fit: Fit
     rows: FileRows
     numbers: Numbers
     kept: NDArray[np.intp]
@@ -59,10 +62,6 @@ class _FileTable:
     label: str | None
     """The name of the private label, if it is private."""
     categorical: frozenset[str]
-    classes: Array | None
-    """The codes of the classes of an outcome, if it has some."""
-    key: Hashable
-    """What is equal of models that are made alike."""
 
     def each(self, of: Callable[[Batch], Result], what: str) -> Iterator[tuple[NDArray[np.intp], Result]]:
         """Yield a function of batches, with where their rows stand."""
@@ -75,7 +74,7 @@ class _FileTable:
     def asked(
         self, of: Callable[[Array, Slopes], Any], places: Sequence[tuple[str, float] | None], moves: Any
     ) -> Iterator[tuple[NDArray[np.intp], Sequence[Any]]]:
-        at = tuple(None if place is None else (self.guess(place[0]), place[1]) for place in places)
+        at = tuple(None if place is None else (self.guesses[place[0]], place[1]) for place in places)
         return self.each(_Asked(self.numbers, moves.moved, self.kept, of, at), "people among others")
 
     @property
@@ -91,7 +90,7 @@ class _FileTable:
 
     def outcomes(self) -> "tuple[float, _OfRows] | None":
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
-        found = modeled(self.numbers, self.classes, self)
+        found = modeled(self.numbers, self.fit.problem.labels.codes, self)
         return None if found is None else (found[0], _OfRows(self, found[1].moves))
 
     def picked(self, people: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], Batch]]:
@@ -114,16 +113,9 @@ class _FileTable:
     def jacobian(self, people: NDArray[np.intp]) -> Slopes:
         return self.numbers.slopes(self.person(people)).of(self.kept)
 
-    def moves_at(self, position: Array) -> "_FileMoves":
-        return _FileMoves(self, self.numbers.at(position))
-
     def elsewhere(self, person: int) -> "_FileMoves":
-        return self.moves_at(self.numbers.position_without(self.person(np.array([person]))))
-
-    @cached_property
-    def joint(self) -> Crowd:
-        """Everybody's features and labels."""
-        return Crowd(_OfRows(self, record))
+        position = self.numbers.position_without(self.person(np.array([person])))
+        return _FileMoves(self, self.numbers.at(position).moves)
 
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
         """Return how the numbers change if an attribute of some people takes a value."""
@@ -141,59 +133,21 @@ class _FileTable:
             start += 0 if inside.any() else unit.rows
         return found
 
-    @property
-    def form(self) -> Form | None:
-        """Where the fit is, for others that are made alike."""
-        geometry = self.numbers.geometry
-        if geometry.scales is not None:
-            return None
-        return Form(self.key, geometry.frame.parameters(geometry.position), None, self.at)
-
-    def at(self, parameters: Array) -> Looked:
-        """Return how numbers move with people who are looked at from another place."""
-        there = replace(self, numbers=self.numbers.at(self.numbers.position_of(parameters)))
-        # What people's values let expect of each other is the same from everywhere.
-        vars(there).update({name: vars(self)[name] for name in ("joint", "guesses") if name in vars(self)})
-        return Looked(_FileMoves(there, there.numbers), there.jacobian, there.shifted, there.changed)
-
     @cached_property
-    def guesses(self) -> dict[str, "Guess"]:
-        """How each number is guessed from the person's other values."""
-        triangle, mean = self.joint._triangle, self.joint.scatter.mean
-        features, reading = len(mean) - self.numbers.geometry.loss.label_values, self.numbers.geometry.reading
-        found = {}
-        for name, block in self.blocks.items():
-            if name in self.categorical or len(block) != 1:
-                continue
-            if name == self.label:
-                at, slope, known = features, 1.0, np.arange(features)
-                column = np.zeros(features)
-            else:
-                (place,) = self.kept[block]
-                column = reading[:, [int(place)]].toarray()[:features, 0]
-                at = int(np.abs(column).argmax())
-                slope, known = float(column[at]), np.append(np.flatnonzero(column == 0), np.arange(features, len(mean)))
-            sizes = np.sqrt((triangle[:, known] ** 2).sum(axis=0))
-            sizes = np.where(sizes > 0, sizes, 1.0)
-            solved, _, rank, _ = np.linalg.lstsq(triangle[:, known] / sizes, triangle[:, at] / slope, rcond=None)
-            along = np.zeros(len(mean))
-            along[at], along[known] = 1.0 / slope, -solved / sizes
-            rest = triangle @ along
-            deviation = float(np.sqrt((rest**2).sum() / max(self.rows.count - rank - 1, 1)))
-            found[name] = Guess(along, float(mean @ along), deviation, column, name == self.label, block)
-        return found
+    def guesses(self) -> dict[str, RowGuess]:
+        """Guesses of each number from the person's other values."""
+        single = {n: block for n, block in self.blocks.items() if n not in self.categorical and len(block) == 1}
+        some = self.listed(record, max(self.count // 5_000, 1))
+        return guesses_of(self.numbers, single, self.kept, self.label, some, {})
 
-    def guess(self, name: str) -> "Guess":
-        return self.guesses[name]
-
-    def guessed(self) -> dict[str, tuple[Array, float]]:
+    def guessed(self) -> dict[str, tuple[Array, Array]]:
         """Return how far each number is from its guess, and the deviation of that."""
-        parts = [part for _, part in self.each(partial(_rests, guesses=tuple(self.guesses.values())), "guesses")]
-        rests = np.concatenate(parts).T
-        return {name: (rest, guess.deviation) for rest, (name, guess) in zip(rests, self.guesses.items(), strict=True)}
+        work = partial(_rests, guesses=tuple(self.guesses.values()))
+        whole = np.concatenate([part for _, part in self.each(work, "guesses")], axis=2)
+        return {name: (rest, deviation) for name, (rest, deviation) in zip(self.guesses, whole, strict=True)}
 
     def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
-        return self.numbers.slopes(self.guess(attribute).moved(self.person(people), by)).of(self.kept)
+        return self.numbers.slopes(self.guesses[attribute].moved(self.person(people), by)).of(self.kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,58 +158,17 @@ class _Asked:
     moved: Callable[[Batch], Array]
     kept: NDArray[np.intp]
     of: Callable[[Array, Slopes], Any]
-    at: tuple[tuple[Guess, float] | None, ...]
+    at: tuple[tuple[RowGuess, float] | None, ...]
 
     def __call__(self, batch: Batch) -> list[Any]:
         moves = self.moved(batch)
         return [self.of(moves, self._slopes(batch, place)) for place in self.at]
 
-    def _slopes(self, batch: Batch, place: tuple[Guess, float] | None) -> Slopes:
+    def _slopes(self, batch: Batch, place: tuple[RowGuess, float] | None) -> Slopes:
         if place is None:
             return self.numbers.slopes(batch).of(self.kept)
         guess, point = place
         return self.numbers.slopes(guess.at(batch, point)).of(self.kept[guess.block])
-
-
-@dataclass(frozen=True, eq=False)
-class _FileMoves:
-    """What people in files move, at the fit or elsewhere."""
-
-    table: _FileTable
-    numbers: Numbers
-    found: tuple[tuple[tuple[int | None, float], Level], ...] = ()
-    """Values that a part of the people have in common: of which feature, or None for the outcome, and which."""
-
-    @property
-    def count(self) -> int:
-        return self.table.count
-
-    @property
-    def moved(self) -> Callable[[Batch], Array]:
-        return self.numbers.moves
-
-    def of(self, people: NDArray[np.intp]) -> Array:
-        return _OfRows(self.table, self.moved).of(people)
-
-    def total(self, of: Callable[[Array], Result]) -> Result:
-        return _OfRows(self.table, self.moved).total(of)
-
-    def shared(self, outputs: Mapping[str, Any]) -> SharedTable:
-        """Return the table that several outputs are about."""
-        return SharedTable.of({name: each.part for name, each in outputs.items()})
-
-    @property
-    def part(self) -> OutputPart:
-        """What several outputs need to know of this one."""
-        return OutputPart(self.table.rows, self.table.kept, lambda: self.table.guesses)
-
-    def levels(self) -> tuple[Level, ...]:
-        """Return the values that a part of the people have in common, and who has them."""
-        work = partial(_holding, values=tuple(at for at, _ in self.found), classes=self.table.classes)
-        parts = [part for _, part in self.table.each(work, "people with a value")]
-        return tuple(
-            replace(each, members=who) for (_, each), who in zip(self.found, np.concatenate(parts).T, strict=True)
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,12 +192,44 @@ class _OfRows:
         return found
 
 
+class _FileMoves(_OfRows):
+    """The influence of people in files on an output."""
+
+    def shared(self, outputs: Mapping[str, Any]) -> SharedTable:
+        """Return the table that several outputs are about."""
+        return SharedTable.of({name: each.table.rows for name, each in outputs.items()})
+
+    def gathered(self) -> Printed:
+        """Return the output with its rows and their influence in memory."""
+        table = self.table
+        whole = joined([part for _, part in table.each(_itself, "rows into memory")])
+        owned = Owned.of(None, table.count, table.blocks, {})
+        names = {name: None if name == table.label else name for name in table.blocks}
+        rows = PrintedRows(table.fit, table.numbers, table.kept, table.blocks, table.categorical, names, owned, whole)
+        return replace(rows.printed(None), changed=table.changed)
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return rows of several batches as one."""
+    every = {each.name: [getattr(batch, each.name) for batch in batches] for each in fields(Batch)}
+    every["features"] = [batch.dense() for batch in batches]
+    arrays = {name: np.concatenate(parts) for name, parts in every.items() if isinstance(parts[0], np.ndarray)}
+    missing = {column: np.concatenate([batch.missing[column] for batch in batches]) for column in batches[0].missing}
+    return replace(batches[0], **arrays, missing=missing)  # type: ignore[arg-type]
+
+
+def _itself(batch: Batch) -> Batch:
+    return batch
+
+
 def _of_rows(batch: Batch, *, of: Callable[[Array], Result], moved: Callable[[Batch], Array]) -> Result:
     return of(moved(batch))
 
 
-def _rests(batch: Batch, *, guesses: Sequence[Guess]) -> Array:
-    return np.reshape([guess.rest(batch) for guess in guesses], (len(guesses), len(batch))).T
+def _rests(batch: Batch, *, guesses: Sequence[RowGuess]) -> Array:
+    """Return distances from guesses and their deviations, shape (guesses, 2, rows)."""
+    parts = [(guess.rest(batch), guess.deviations(batch)) for guess in guesses]
+    return np.reshape(parts, (len(guesses), 2, len(batch)))
 
 
 def _mixed(batch: Batch, *, sizes: Array) -> Array:
@@ -309,8 +254,7 @@ def printed_in_files(
     blocks, kept = numbers.private(fit, attributes, label)
     private = None if geometry.public_label else label
     codes = None if fit.classes is None else np.asarray(fit.problem.labels.codes)
-    key = (geometry.minimizer.names, repr(geometry.loss), fit.problem.size)
-    table = _FileTable(fit.rows, numbers, kept, blocks, private, release.categorical, codes, key)
+    table = _FileTable(fit, fit.rows, numbers, kept, blocks, private, release.categorical)
     records = _OfRows(table, record)
     extremes, values = records.total(Extremes.of), records.total(TwoValues.of)
     mixing = partial(_mixed, sizes=extremes.sizes)
@@ -330,7 +274,7 @@ def printed_in_files(
         names=numbers.names,
         values=numbers.values,
         whole=numbers.whole,
-        moves=_FileMoves(table, numbers, levels),
+        moves=_FileMoves(table, numbers.moves),
         blocks=blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,
@@ -344,7 +288,6 @@ def printed_in_files(
         leverages=lambda: leverage,
         twice=twice_of(numbered, (column(at) for at in range(extremes.sizes.size))),
         each=table.asked,
-        form=table.form,
     )
 
 
@@ -361,18 +304,5 @@ def _outcomes(
             yield (None, value), Level("the outcome", value, int(count), fit.problem.size)
 
 
-def _holding(batch: Batch, *, values: Sequence[tuple[int | None, float]], classes: Array | None) -> NDArray[np.bool_]:
-    """Return who has each of some values, shape (rows, values)."""
-    outcomes = batch.labels[:, 0] if classes is None else _class(batch, classes)
-    design, found = batch.dense(), np.zeros((len(batch), len(values)), dtype=bool)
-    for i, (feature, value) in enumerate(values):
-        found[:, i] = (outcomes if feature is None else design[:, feature]) == value
-    return found
-
-
 def _classes(batch: Batch, *, codes: Array) -> Array:
-    return np.bincount(_class(batch, codes), minlength=len(codes)).astype(np.float64)
-
-
-def _class(batch: Batch, codes: Array) -> NDArray[np.intp]:
-    return np.asarray(((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1))
+    return np.bincount(classes_of(batch, codes), minlength=len(codes)).astype(np.float64)

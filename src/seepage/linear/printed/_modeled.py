@@ -1,40 +1,19 @@
 """How an outcome scatters, given the covariates, and what that moves: the noise before whoever knows all covariates."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.attackers.rows import EqualRecords
-from seepage.linear.printed._guess import record
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch
 
-# A flexible fit looks at so many people, evenly over all.
-_SOME = 50_000
 # Of a normal distribution: two to the power of its entropy, in deviations.
 _VALUES = 4.13
-
-
-class RowsAnywhere(Protocol):
-    """Rows, wherever they are."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        ...
-
-    def added(self, of: Callable[[Batch], Array]) -> Array:
-        """Add up a function of batches."""
-        ...
-
-    def listed(self, of: Callable[[Batch], Array], step: int = 1) -> Array:
-        """Return a function of batches for each row, or for each so many."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +25,7 @@ class Modeled:
     """The codes of two classes, where the outcome is one of them."""
     dispersion: float = 1.0
     largest: float = np.inf
-    """The deviation of a flexible fit: a curved truth scatters less than a line."""
+    """The deviation of the best guess: a curved truth scatters less than a line."""
 
     def deviation(self, batch: Batch) -> Array:
         """Return the deviation of each outcome, given the covariates."""
@@ -67,9 +46,7 @@ class Modeled:
         """Return the sum of the squared residuals that a dispersion is the mean of."""
         geometry = self.numbers.geometry
         rows = geometry.frame.rows(batch)
-        dispersed = geometry.loss.dispersed(rows.margins(geometry.position), rows.labels)
-        assert dispersed is not None
-        return np.atleast_1d(dispersed.square.sum())
+        return np.atleast_1d(geometry.loss.squares(rows.margins(geometry.position), rows.labels).square.sum())
 
     def bits(self, batch: Batch, *, step: float) -> Array:
         """Return the sum of the entropies of the outcomes; those that are no classes lie on a grid of such steps."""
@@ -86,15 +63,23 @@ class Modeled:
         return np.atleast_1d(-(share * np.log2(share) + (1 - share) * np.log2(1 - share)).sum())
 
 
-def modeled(numbers: Numbers, codes: Array | None, people: RowsAnywhere) -> tuple[float, Modeled] | None:
-    """Return the mean entropy of an outcome given the covariates, in bits, and its scatter; None if not modeled."""
+def modeled(numbers: Numbers, codes: Array | None, people: Any) -> tuple[float, Modeled] | None:
+    """Return the mean entropy of an outcome given the covariates, in bits, and its scatter; None if not modeled.
+
+    Parameters
+    ----------
+    numbers : Numbers
+    codes : ndarray or None
+        Of two classes.
+    people : rows in memory or in files
+    """
     geometry, loss = numbers.geometry, numbers.geometry.loss
     if geometry.public_label or loss.label_values != 1:
         return None
     found = Modeled(numbers, codes)
     if numbers.covariance.estimated and not loss.quadratic:
         return None
-    if loss.dispersed(np.zeros((1, loss.outputs)), np.ones((1, 1))) is not None:
+    if loss.estimates_dispersion:
         if not loss.quadratic:
             # Their dispersion is a mean of skewed squares, which move with outcomes otherwise than by their slopes:
             # attackers of gamma outcomes came to 0.66 of what would be said here.
@@ -104,7 +89,8 @@ def modeled(numbers: Numbers, codes: Array | None, people: RowsAnywhere) -> tupl
         return float(people.added(partial(found.bits, step=1.0))[0]) / people.count, found
     labels = people.listed(_label)
     if loss.quadratic:
-        found = replace(found, largest=_flexible(people))
+        (guess,) = (each.guess for each in people.guesses.values() if each.is_label)
+        found = replace(found, largest=guess.deviation)
     gaps = np.diff(np.unique(labels))
     bits = people.added(partial(found.bits, step=float(gaps.min()) if len(gaps) else 1.0))
     # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
@@ -113,16 +99,3 @@ def modeled(numbers: Numbers, codes: Array | None, people: RowsAnywhere) -> tupl
 
 def _label(batch: Batch) -> Array:
     return np.asarray(batch.labels[:, 0])
-
-
-def _flexible(people: RowsAnywhere) -> float:
-    """Return the residual deviation of a flexible fit, out of its sample."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.model_selection import cross_val_predict
-
-    if people.count < 50:
-        return float("inf")
-    rows = people.listed(record, max(people.count // _SOME, 1))
-    design, labels = rows[:, :-1], rows[:, -1]
-    guess = cross_val_predict(HistGradientBoostingRegressor(max_iter=50, random_state=0), design, labels, cv=5)
-    return float(np.sqrt(np.mean((labels - guess) ** 2)))

@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.attackers import Composed, Formed, Slopes
-from seepage.core import slope
 from seepage.errors import UnsupportedError
 from seepage.linear.information import ERRORS, Fit, Geometry, Reach, Release, Scorer, published_of
-from seepage.linear.objective import Likelihood, Problem, Squares, derivatives, newton_sums
+from seepage.linear.objective import Problem, Squares, derivatives, newton_sums
 from seepage.linear.printed._errors import ErrorDerivatives, Errors
 from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch
@@ -80,10 +79,9 @@ class Numbers:
         )
         if ERRORS in published:
             bare = replace(bare, errors=bare._errors_over(fit))
-        if covariance.is_robust:
-            found = replace(bare, sums=bare.added(fit.rows.read(slice(0, fit.rows.count)), np.arange(fit.rows.count)))
-        else:
-            found = replace(bare, sums=fit.rows.total(bare.added))
+        robust = covariance.is_robust
+        sums = bare.added(_every(fit), np.arange(fit.rows.count)) if robust else fit.rows.total(bare.added)
+        found = replace(bare, sums=sums)
         found._check_residuals(fit.called)
         return found
 
@@ -91,15 +89,15 @@ class Numbers:
         """Return the standard errors, with what they sum over the rows."""
         geometry, loss = self.geometry, self.geometry.loss
         bread, inverse = loss, geometry.minimizer.inverse
-        if isinstance(loss, Likelihood) and self.covariance.expected and not self.covariance.is_robust:
-            bread = replace(loss, expected=True)
+        if self.covariance.expected and not self.covariance.is_robust:
+            bread = loss.expectation
             total = fit.rows.total(partial(newton_sums, loss=bread, position=geometry.position, frame=geometry.frame))
             inverse = np.linalg.inv(total.hessian)
         matrix = np.kron(np.eye(geometry.outputs), geometry.frame.matrix(len(geometry.parameters)))
         errors = Errors(loss, bread, self.covariance, self.read @ matrix, inverse)
         if not self.covariance.is_robust:
             return errors
-        rows = geometry.frame.rows(fit.rows.read(slice(0, fit.rows.count)))
+        rows = geometry.frame.rows(_every(fit))
         return errors.fitted(rows, rows.margins(geometry.position))
 
     def _check_residuals(self, called: str) -> None:
@@ -192,19 +190,9 @@ class Numbers:
     def _squares(self, rows: Batch, margins: Array) -> Squares | None:
         """Return squared Pearson residuals, if a dispersion is estimated."""
         loss, estimated = self.geometry.loss, self.covariance.estimated
-        if estimated is False:
+        if not (loss.estimates_dispersion if estimated is None else estimated):
             return None
-        found = loss.dispersed(margins, rows.labels)
-        if found is not None or not estimated:
-            return found
-        expected = replace(loss, expected=True) if isinstance(loss, Likelihood) else loss
-
-        def square(m: Any, y: Any) -> Any:
-            # With mu the mean and V its variance, the slope is (mu - y) mu' / V, the expected curvature mu'^2 / V.
-            return loss.slope(m, y) ** 2 / expected.curvature(m, y)
-
-        by_margin, by_label = (slope(square, place)(margins, rows.labels) for place in (0, 1))
-        return Squares(square(margins, rows.labels), by_margin[..., None], by_label[..., None])
+        return loss.squares(margins, rows.labels)
 
     def added(self, batch: Batch, places: NDArray[np.intp] | None = None) -> "PrintedSums":
         """Return what some rows add to the sums that all numbers need."""
@@ -226,7 +214,7 @@ class Numbers:
         if self._classes is not None:
             # Labels are codes of classes.
             codes = np.asarray(self.problem.labels.codes)
-            at = ((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
+            at = classes_of(batch, codes)
             counts = np.bincount(at, minlength=len(codes))[1:].astype(np.float64)
         return PrintedSums(residual, square, pulled, bent, counts, *self._filled(batch))
 
@@ -241,21 +229,6 @@ class Numbers:
                 lacks[:, i] = batch.missing[column]
         has = (lacks @ reach.T == 0).astype(float)
         return (has * batch.columns(features)).sum(axis=0), has.sum(axis=0)
-
-    @property
-    def _phis(self) -> Array:
-        """The dispersions."""
-        return self._sums.square / self._free
-
-    @property
-    def _pulled(self) -> Array:
-        """How the dispersions move with the parameters; rows are the frame's."""
-        return self._sums.pulled / self._free
-
-    @cached_property
-    def _response(self) -> Array:
-        """H^-1, from pulls on rows in the frame to the parameters, shape (outputs * p, outputs * q)."""
-        return self.geometry.response
 
     @cached_property
     def _back(self) -> Array:
@@ -284,7 +257,7 @@ class Numbers:
 
     @property
     def _phi(self) -> float:
-        return float(self._phis.mean()) if len(self._phis) else 1.0
+        return float(self._sums.square.mean() / self._free) if len(self._sums.square) else 1.0
 
     @cached_property
     def values(self) -> Array:
@@ -293,15 +266,10 @@ class Numbers:
         if self.errors is not None:
             parts.append(self._standard_errors)
         if self._dispersions:
-            parts.append(self._phis)
+            parts.append(self._sums.square / self._free)
         if self._classes is not None:
             parts.append(self._sums.counts)
         return np.concatenate(parts)
-
-    @property
-    def _fill(self) -> Array:
-        """The mean of each feature over the rows that have a value of it."""
-        return np.asarray(self._sums.filled / np.maximum(self._sums.has, 1.0))
 
     def at(self, position: Array) -> "Numbers":
         """Return the same numbers with rows looked at elsewhere in the frame; how numbers follow stays as it is."""
@@ -316,7 +284,7 @@ class Numbers:
 
     def moves(self, batch: Batch, places: NDArray[np.intp] | None = None) -> Array:
         """Return how much each row moves each number, to first order, shape (n, numbers)."""
-        theta = -self._scorer.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
+        theta = -self._scorer.own(batch, self._sums.filled / np.maximum(self._sums.has, 1.0))
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
         own = _Own(theta)
@@ -332,7 +300,7 @@ class Numbers:
     def _followed(self, own: "_Own") -> Array:
         """Return how all numbers move, given what moves them directly, shape (n, numbers)."""
         parts, through = [own.theta @ self.read.T], own.theta @ self._back.T
-        pulled, bent = self._pulled, self._sums.bent
+        pulled, bent = self._sums.pulled / self._free, self._sums.bent
         spread: Array | float = 0.0
         if self._dispersions:
             spread = own.spread + through @ pulled.T
@@ -354,7 +322,7 @@ class Numbers:
         rows = geometry.frame.rows(batch)
         margins, weight = rows.margins(geometry.position), rows.every_weight[:, None]
         found = derivatives(rows, geometry.loss, margins)
-        pushed, slope, curvature = self._pushed(rows), found.slope, found.curvature[:, :, 0]
+        pushed, curvature = rows.project(np.ascontiguousarray(geometry.response.T)), found.curvature[:, :, 0]
         by_margin, by_label = _Own(-curvature * pushed), _Own(-found.label_slope[:, :, 0] * pushed)
         dispersed = self._squares(rows, margins) if self._dispersions else None
         if dispersed is not None:
@@ -371,11 +339,12 @@ class Numbers:
         if self._classes is not None:
             by_label = replace(by_label, counted=self._classes)
         values, labels = geometry.reading.shape[1], common.shape[1] - geometry.reading.shape[1]
-        outer = [(self._followed(by_margin), np.pad(self._tau, (0, labels)))]
+        tau = self._reach.straight.T @ geometry.parameters[self._reach.features, 0]
+        outer = [(self._followed(by_margin), np.pad(tau, (0, labels)))]
         if labels:
             outer.append((self._followed(by_label), np.eye(values + labels)[-1]))
         spans = tuple((p, np.broadcast_to(t, (len(rows), len(t)))) for p, t in outer)
-        return Composed(slope[:, 0], common, weights, spread, reading, spans)
+        return Composed(found.slope[:, 0], common, weights, spread, reading, spans)
 
     def position_without(self, batch: Batch) -> Array:
         """Return where the others would have left the fit, whose rows are all but these: one step of Newton."""
@@ -415,15 +384,6 @@ class Numbers:
             kept += range(width, width + values)
         return blocks, np.array(kept, dtype=np.intp)
 
-    def _pushed(self, rows: Batch) -> Array:
-        """Return H^-1 x of a model with one margin, shape (n, p)."""
-        return np.asarray(rows.project(np.ascontiguousarray(self._response.T)))
-
-    @cached_property
-    def _tau(self) -> Array:
-        """What a unit of each value adds to the margin of a model with one."""
-        return np.asarray(self._reach.straight.T @ self.geometry.parameters[self._reach.features, 0])
-
     @cached_property
     def _common(self) -> tuple[Array, Array, Array]:
         """How numbers move with values for a slope of one, and through a row's own part of v."""
@@ -431,7 +391,7 @@ class Numbers:
         labels = 0 if geometry.public_label else geometry.loss.label_values
         axes = geometry.frame.axes
         in_frame = np.eye(len(geometry.position))[reach.features] if axes is None else axes[reach.features]
-        common = self._followed(_Own(-in_frame @ self._response.T)).T @ reach.straight
+        common = self._followed(_Own(-in_frame @ self.geometry.response.T)).T @ reach.straight
         vectors: list[Array] = []
         if self.errors is not None:
             vectors = [self.errors.along, self.errors.through] if self.covariance.is_robust else [self.errors.along]
@@ -463,7 +423,7 @@ class Numbers:
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
         entries = self._reach.entries(batch.bent)
         slopes, width = self.geometry.parameters[self._reach.features], self.geometry.reading.shape[1]
-        pulled, bent = self._pulled, self._sums.bent
+        pulled, bent = self._sums.pulled / self._free, self._sums.bent
         spread = np.zeros((n, values, 1))
         dispersed = self._squares(rows, margins) if self._dispersions else None
         if dispersed is not None:
@@ -540,6 +500,15 @@ class _Own:
     """To v of each coefficient, shape (n, coefficients)."""
     counted: Array | float = 0.0
     """To the number of people in each class, shape (n, classes - 1)."""
+
+
+def _every(fit: Fit) -> Batch:
+    return cast(Batch, fit.rows.read(slice(0, fit.rows.count)))
+
+
+def classes_of(batch: Batch, codes: Array) -> NDArray[np.intp]:
+    """Return the class of each row."""
+    return np.asarray(((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1))
 
 
 def raw_units(fit: Fit) -> Array | None:

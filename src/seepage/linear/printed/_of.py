@@ -3,23 +3,22 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._baseline import left_of
 from seepage._tables import Array, Model
 from seepage.attackers import Form, Formed, Held, Level, Looked, Printed, Slopes
 from seepage.attackers.owned import Owned
 from seepage.attackers.rows import EqualRecords, level, rare_values
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
-from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check_published, steps_named
+from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted, Release, check_published, steps_named
+from seepage.linear.printed._guess import RowGuess, guesses_of, record
 from seepage.linear.printed._modeled import modeled
-from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers, raw_units
+from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers, classes_of, raw_units
 from seepage.linear.results import Covariance
-from seepage.linear.rows import Batch, InMemory
+from seepage.linear.rows import Batch
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"
@@ -39,7 +38,7 @@ def published_numbers(fit: Fit, named: Sequence[str] | str | None, covariance: C
         has.append(ERRORS)
     estimated = covariance.estimated
     if estimated is None:
-        estimated = fit.problem.loss.dispersed(np.zeros((1, fit.problem.loss.outputs)), _some_label(fit)) is not None
+        estimated = fit.problem.loss.estimates_dispersion
     if estimated:
         has.append(DISPERSION)
     if fit.classes is not None:
@@ -51,10 +50,6 @@ def published_numbers(fit: Fit, named: Sequence[str] | str | None, covariance: C
     return tuple(name for name in has if name in named or name == COUNTS)
 
 
-def _some_label(fit: Fit) -> Array:
-    return np.ones((1, fit.problem.loss.label_values))
-
-
 def in_raw_units(fit: Fit) -> bool:
     """Return whether steps are linear, and the fit the same in the units of the columns."""
     steps = {} if fit.preprocess is None else dict(single_steps(fit.preprocess))
@@ -63,33 +58,29 @@ def in_raw_units(fit: Fit) -> bool:
 
 
 def refuse_choices(
-    called: str,
-    selects: bool,
-    balanced: bool,
-    search: str | None,
+    fit: Fitted,
     preprocess: Model | None,
     public: Sequence[str],
-    in_raw_units: bool,
+    *,
+    selects: bool = False,
+    balanced: bool = False,
+    in_raw_units: bool = False,
 ) -> None:
-    """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it.
+    """Refuse data-dependent choices: they change by jumps.
 
     Parameters
     ----------
-    called : str
-        What the model is called.
-    selects : bool
-        Whether a penalty keeps coefficients at zero.
-    balanced : bool
-        Whether classes are weighed by how many people are in them.
-    search : str or None
-        What chose the penalty, if something did.
+    fit : Fitted
     preprocess : transformer or None
         The steps before the model.
     public : sequence of str
-        Those that everybody may know.
-    in_raw_units : bool
+        Steps that are public.
+    selects, balanced : bool, default=False
+        Whether a penalty keeps coefficients at zero; whether classes are weighed by their numbers of people.
+    in_raw_units : bool, default=False
         Whether linear steps have no effect on what is published.
     """
+    called, search = fit.called, fit.search
     if selects:
         raise UnsupportedError(
             f"{called} has an L1 penalty: which coefficients are zero is a choice that the rows made, and what it "
@@ -122,31 +113,25 @@ def refuse_choices(
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class PrintedRows:
     """A fitted model in memory, as what it prints is asked for."""
 
     fit: Fit
-    release: Release
     numbers: Numbers
     kept: NDArray[np.intp]
     """The private values among all."""
     blocks: dict[str, NDArray[np.intp]]
+    categorical: frozenset[str]
     names: dict[str, str | None]
     """The column of each attribute; None for the label."""
     owned: Owned
     """The rows of each person."""
 
-    @property
-    def rows(self) -> InMemory:
-        return cast(InMemory, self.fit.rows)
-
-    @cached_property
-    def whole(self) -> Batch:
-        """All rows."""
-        return self.rows.read(slice(0, self.rows.count))
+    whole: Batch
+    """All rows."""
 
     def jacobian(self, people: NDArray[np.intp]) -> Slopes:
-        small = self.rows.count * len(self.numbers.names) * max(len(self.kept), 1) <= _MOST_KEPT
+        small = self.count * len(self.numbers.names) * max(len(self.kept), 1) <= _MOST_KEPT
         return self._every.take(people) if small else self._jacobian(people)
 
     @cached_property
@@ -173,7 +158,7 @@ class _Table:
             return self.jacobian(people)
         places = self.owned.first[people]
         batch = self.whole.take(places)
-        return self._of(batch if bent else self._shifted(batch, attribute, by), places)
+        return self._of(batch if bent else self.guesses[attribute].moved(batch, by), places)
 
     def _bent(self, attribute: str) -> bool:
         """Whether an attribute reaches a step that is not affine."""
@@ -182,19 +167,11 @@ class _Table:
             return False
         return bool(np.isin(curves.coordinates, self.kept[self.blocks[attribute]]).any())
 
-    def _shifted(self, batch: Batch, attribute: str, by: Array) -> Batch:
-        """Return rows with a number at another value: so much more."""
-        if self.names[attribute] is None:
-            return replace(batch, labels=batch.labels + by[:, None])
-        (place,) = self.kept[self.blocks[attribute]]
-        column = self.numbers.geometry.reading[: batch.features.shape[1], [int(place)]].toarray()[:, 0]
-        return replace(batch, features=batch.dense() + by[:, None] * column)
-
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
         name = self.names[attribute]
 
         def moved(rows: NDArray[np.intp]) -> Array:
-            other = self.rows.altered(rows, name, value)
+            other = self.fit.rows.altered(rows, name, value)
             return np.asarray(self.numbers.moves(other, rows) - self.numbers.moves(self.whole.take(rows), rows))
 
         return self.owned.added(people, moved)
@@ -212,42 +189,41 @@ class _Table:
         geometry = self.numbers.geometry
         if geometry.scales is not None:
             return None
-        if len(self.owned.first) < self.rows.count:
+        if len(self.owned.first) < self.count:
             return None
         key = (geometry.minimizer.names, repr(geometry.loss), self.fit.problem.size)
-        rows = np.column_stack([self.whole.dense(), self.whole.labels])
-        return Form(key, geometry.frame.parameters(geometry.position), rows, self._at)
+        return Form(key, geometry.frame.parameters(geometry.position), lambda: record(self.whole), self._at)
 
     def _at(self, parameters: Array) -> Looked:
         there = replace(self, numbers=self.numbers.at(self.numbers.position_of(parameters)))
         return Looked(there.moves(), there.jacobian, there.shifted, there.changed)
 
-    def guessed(self) -> dict[str, tuple[Array, float]]:
-        """Return how far each number is from a guess that knows the person's other values, and its deviation."""
-        design, labels = self.whole.dense(), self.whole.labels
-        found = {}
-        for name, block in self.blocks.items():
-            if name in self.release.categorical or len(block) != 1:
-                continue
-            column = self.names[name]
-            if column is None:
-                target, known = labels[:, 0], design
-            else:
-                (place,) = self.kept[block]
-                reached = self.numbers.geometry.reading[:, [int(place)]].toarray()[: design.shape[1], 0] != 0
-                curves = self.numbers.geometry.curves
-                if curves is not None:
-                    reached[curves.features[curves.coordinates == place]] = True
-                target = np.asarray(self.rows.column(column), dtype=np.float64)
-                known = np.column_stack([design[:, ~reached], labels])
-            found[name] = left_of(target, known)
-        return found
+    @cached_property
+    def _bent_values(self) -> dict[str, Array]:
+        """Numbers that reach steps which are not affine."""
+        return {name: np.asarray(self.fit.rows.column(name), float) for name in self._single if self._bent(name)}
+
+    @property
+    def _single(self) -> dict[str, NDArray[np.intp]]:
+        return {n: block for n, block in self.blocks.items() if n not in self.categorical and len(block) == 1}
+
+    @cached_property
+    def guesses(self) -> dict[str, RowGuess]:
+        label = next((name for name, column in self.names.items() if column is None), None)
+        return guesses_of(self.numbers, self._single, self.kept, label, record(self.whole), self._bent_values)
+
+    def guessed(self) -> dict[str, tuple[Array, Array]]:
+        """Return how far each number is above its guess, and the deviation of that."""
+        return {
+            name: (guess.rest(self.whole, self._bent_values.get(name)), guess.deviations(self.whole))
+            for name, guess in self.guesses.items()
+        }
 
     def levels(self, unit: NDArray[np.intp] | None) -> tuple[Level, ...]:
         """Return the values that a part of the people have in common: of outcomes, and of two-valued columns."""
         problem = self.fit.problem
         if self.fit.classes is not None:
-            values, at = self.fit.classes.tolist(), problem.labels.positions(self.rows.labels)
+            values, at = self.fit.classes.tolist(), classes_of(self.whole, np.asarray(problem.labels.codes))
         else:
             # Two outcomes are classes, whatever is fitted to them.
             outcomes, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
@@ -276,6 +252,29 @@ class _Table:
     def listed(self, of: Callable[[Batch], Array], step: int = 1) -> Array:
         return of(self.whole)[::step]
 
+    def printed(self, unit: NDArray[np.intp] | None) -> Printed:
+        """Return what is printed; people of one unit are not independent of each other."""
+        numbers, records = self.numbers, EqualRecords.of(record(self.whole))
+        return Printed(
+            names=numbers.names,
+            values=numbers.values,
+            whole=numbers.whole,
+            moves=self.moves(),
+            blocks=self.owned.blocks,
+            jacobian=self.jacobian,
+            shifted=self.shifted,
+            changed=self.changed,
+            elsewhere=self.elsewhere,
+            guesses=self.guessed if self.owned.person is None else dict,
+            levels=self.levels(unit),
+            record_bits=records.bits,
+            scatter=self.outcomes if unit is None else lambda: None,
+            parameters=int(numbers.geometry.position.size),
+            leverages=lambda: self.owned.summed(numbers.leverage(self.whole)[:, None])[:, 0],
+            twice=records.entered_twice(self.owned.person),
+            form=self.form,
+        )
+
 
 def printed_of(
     fit: Fit,
@@ -299,31 +298,8 @@ def printed_of(
     names = {name: None if name == label and not geometry.public_label else name for name in blocks}
     columns_of = {name: fit.rows.column(column) for name, column in names.items()}
     owned = Owned.of(person, fit.rows.count, blocks, columns_of)
-    table = _Table(fit, release, numbers, kept, blocks, names, owned)
-    records = EqualRecords.of(np.column_stack([table.whole.dense(), table.whole.labels]))
-    return Printed(
-        names=numbers.names,
-        values=numbers.values,
-        whole=numbers.whole,
-        moves=table.moves(),
-        blocks=owned.blocks,
-        jacobian=table.jacobian,
-        shifted=table.shifted,
-        changed=table.changed,
-        elsewhere=table.elsewhere,
-        guesses=table.guessed if person is None else dict,
-        levels=table.levels(unit),
-        record_bits=records.bits,
-        scatter=table.outcomes if unit is None else _unmodeled,
-        parameters=int(geometry.position.size),
-        leverages=lambda: owned.summed(numbers.leverage(table.whole)[:, None])[:, 0],
-        twice=records.entered_twice(person),
-        form=table.form,
-    )
-
-
-def _unmodeled() -> None:
-    """Say that outcomes of people who are not independent, or have several, are not modeled."""
+    whole = fit.rows.read(slice(0, fit.rows.count))
+    return PrintedRows(fit, numbers, kept, blocks, release.categorical, names, owned, whole).printed(unit)
 
 
 def refuse_weights(weights: Array | None) -> None:

@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._baseline import left_of
 from seepage._tables import Array
-from seepage.attackers import Formed, Held, Printed, Slopes
+from seepage.attackers import Formed, Held, Printed, Slopes, guessed
 from seepage.attackers.owned import Owned
 from seepage.attackers.rows import EqualRecords, level, rare_values
 from seepage.errors import InputError, UnsupportedError
@@ -100,12 +99,12 @@ def printed_survival(
     every = np.arange(fit.rows.count)
     hazards = _Hazards(fit, information, owned, errors)
     outcome = np.column_stack([fit.outcomes.time, fit.outcomes.event])
-    guessed = {}
+    guesses = {}
     for name, block in blocks.items():
         if person is None and name not in information.categorical and len(block) == 1:
             reached = information.response.reading[:, block].toarray()[:, 0] != 0
             known = np.column_stack([fit.features[:, ~reached], outcome])
-            guessed[name] = left_of(np.asarray(fit.table.column(name), dtype=np.float64), known)
+            guesses[name] = guessed(np.asarray(fit.table.column(name), dtype=np.float64), known)
     size = len(fit.names)
     levels = (
         level("the outcome", "event", fit.outcomes.event > 0, size, unit),
@@ -123,7 +122,7 @@ def printed_survival(
         shifted=hazards.shifted,
         changed=hazards.changed,
         elsewhere=None,
-        guesses=lambda: guessed,
+        guesses=lambda: guesses,
         levels=tuple(each for each in levels if each.people),
         record_bits=records.bits,
         scatter=lambda: None,

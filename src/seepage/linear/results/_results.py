@@ -135,7 +135,7 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
         remarks = (_PENALTY,)
     each = None if (weights == 1).all() else weights
     counted = any((frequencies != 1).any() for frequencies in _listed(fitted, "freq_weights"))
-    summary = _summary(results, intercept, dispersed=glm.loss.dispersed(np.zeros((1, 1)), np.ones((1, 1))) is not None)
+    summary = _summary(results, intercept, dispersed=glm.loss.estimates_dispersion)
     return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks, counted, summary)
 
 

@@ -164,6 +164,7 @@ def _covariance(glm: GLM, features: Array, outcome: Array, weights: Array | None
     hessian = design.T @ (design * (each * glm.loss.derivatives(margins, label).curvature[:, 0, 0])[:, None])
     hessian[np.diag_indices(features.shape[1])] += glm.penalty
     sizes = np.sqrt(abs(np.diag(hessian)))
-    dispersed, free = glm.loss.dispersed(margins, label), len(design) - len(theta)
-    dispersion = 1.0 if dispersed is None else float(each @ dispersed.square[:, 0]) / max(free, 1)
+    free, dispersion = len(design) - len(theta), 1.0
+    if glm.loss.estimates_dispersion:
+        dispersion = float(each @ glm.loss.squares(margins, label).square[:, 0]) / max(free, 1)
     return np.asarray(np.linalg.inv(hessian / np.outer(sizes, sizes)) * dispersion / np.outer(sizes, sizes))
