@@ -1,7 +1,7 @@
 """What a release without noise, or with little, says to attackers who know less than everything."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from typing import Any, Protocol, TypeVar
 
@@ -50,8 +50,8 @@ AT_A_TIME = 4096
 _AT_ONCE = 2**19
 # People whose value is changed at once: in files more of them, whose rows are read together.
 _CHANGED, _CHANGED_IN_FILES = 2**10, 2**16
-# Numbers in the largest temporary.
-_MOST_NUMBERS = 2**23
+# Numbers in the largest temporary; influence without one person is kept if it has no more numbers.
+_MOST_NUMBERS, _MOST_KEPT = 2**23, 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +122,8 @@ class SamplingInformation(GatheredInformation):
     """The covariance of noise that is added to the numbers, if some is."""
     family: NDArray[np.intp] | None = None
     """Which people are not independent of each other, by place; None if all are."""
+    crowds: dict[int | None, Crowd] = field(default_factory=dict, repr=False)
+    """The other people as noise, without one person or with all, for attackers who know any number of them."""
 
     @property
     def count(self) -> int:
@@ -137,8 +139,10 @@ class SamplingInformation(GatheredInformation):
 
     @cached_property
     def crowd(self) -> Crowd:
-        """Whoever is independent of each other."""
-        return Crowd(self._together(self.printed.moves), self.added)
+        """The people, or clusters, who are independent of each other."""
+        if None not in self.crowds:
+            self.crowds[None] = Crowd(self._together(self.printed.moves), self.added)
+        return self.crowds[None]
 
     @property
     def held(self) -> Array:
@@ -206,7 +210,12 @@ class SamplingInformation(GatheredInformation):
     def _crowd_without(self, person: int) -> Crowd:
         """Return the others as noise, looked at where the fit is without somebody."""
         assert self.printed.elsewhere is not None
-        return Crowd(self._together(self.printed.elsewhere(person)), self.added)
+        if person in self.crowds:
+            return self.crowds[person]
+        found = Crowd(self._together(self.printed.elsewhere(person)), self.added)
+        if found.count * len(self.printed.names) <= _MOST_KEPT:
+            self.crowds[person] = found
+        return found
 
     @cached_property
     def _noises(self) -> list[tuple[Unknown, NDArray[np.intp]]]:
@@ -485,7 +494,7 @@ class SamplingInformation(GatheredInformation):
     def column_at(self, kind: Kind, name: str, factor: float) -> Array:
         if self.added is None:
             raise UnansweredError("No noise is added that could be larger. Measure with noise_scale=.")
-        louder = replace(self, added=self.added * factor**2)
+        louder = replace(self, added=self.added * factor**2, crowds={})
         return (louder.examples() if kind == "examples" else louder.attributes())[name]
 
     def check_slope(self, attribute: str | None) -> None:

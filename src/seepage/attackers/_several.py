@@ -112,7 +112,7 @@ class SeveralInformation(SamplingInformation):
         in one of them shows there.
         """
         stack = self.stack.alike() if self._own else None
-        return None if stack is None else replace(self, stack=stack, printed=stack.printed(), _own=False)
+        return None if stack is None else replace(self, stack=stack, printed=stack.printed(), _own=False, crowds={})
 
     @property
     def count(self) -> int:

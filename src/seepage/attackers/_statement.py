@@ -50,7 +50,9 @@ class Statement:
         """A sentence for a paper."""
         name, column, table = self.attribute, self._most_claimed, self.table
         if name is None or column.reason:
-            reason = column.reason or "no attribute is a number"
+            numbers = [each for each in table.baseline if each not in table.categories]
+            rest = "people with several rows have no baseline" if numbers else "no attribute is a number"
+            reason = column.reason or next(iter(table.reasons), rest)
             return f"Nothing is claimed about what these {table.numbers} numbers tell about single people: {reason}."
         value, baseline = self.nearest, table.baseline[name]
         nearest = "can work out exactly" if value == 0 else f"is still off by about {value:.2g} for"

@@ -1,6 +1,7 @@
 """Table by attacker: from one who knows no other record to one who knows all other records."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ class AttackerTable:
     alone: tuple[str, ...]
     """Who is alone with what."""
     checks: tuple[Check, ...]
+    reasons: tuple[str, ...] = ()
+    """Conditions that fail for values that are not assessed before an attacker who knows no other record."""
 
     @classmethod
     def of(cls, information: SamplingInformation) -> "AttackerTable":
@@ -108,6 +111,7 @@ class AttackerTable:
             others=others,
             alone=tuple(information.against(0).endless()),
             checks=checks_of(information),
+            reasons=_reasons(information),
         )
 
     @property
@@ -183,7 +187,9 @@ def _column(information: SamplingInformation, name: str, watch: Watch) -> Attack
         if each in information.categorical:
             cells[each] = _rates(information, each)
         elif each in errors:
-            cells[each] = _cell(errors[each])
+            # Values that the person's other values determine are known without the release.
+            unknown = information.printed.deviations[each] > 0
+            cells[each] = _cell(errors[each][unknown] if unknown.any() else errors[each])
         else:
             cells[each] = Cell((nan, nan, nan), 0.0)
     reason = information.silence()
@@ -212,6 +218,12 @@ def _rates(information: SamplingInformation, name: str) -> Cell:
         float(success_rate(np.quantile(known, 1 - share, method="inverted_cdf"))) for _, share in _STATISTICS
     )
     return Cell(values, len(known) / len(far))  # type: ignore[arg-type]
+
+
+def _reasons(information: SamplingInformation) -> tuple[str, ...]:
+    """Return why values are not assessed, the commonest reason first."""
+    words = Counter(word for column in information.against(0).not_assessed().values() for word in column.tolist())
+    return tuple(word for word, _ in words.most_common() if word)
 
 
 def _everybody(information: SamplingInformation) -> AttackerColumn:

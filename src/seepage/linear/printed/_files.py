@@ -205,8 +205,12 @@ class _FileMoves(_OfRows):
         whole = joined([part for _, part in table.each(_itself, "rows into memory")])
         owned = Owned.of(None, table.count, table.blocks, {})
         names = {name: None if name == table.label else name for name in table.blocks}
-        rows = PrintedRows(table.fit, table.numbers, table.kept, table.blocks, table.categorical, names, owned, whole)
-        return replace(rows.printed(None), changed=table.changed)
+
+        def altered(numbers: Numbers, rows: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
+            return replace(table, numbers=numbers).changed(rows, attribute, value)
+
+        own = table.numbers, table.kept, table.blocks, table.categorical
+        return PrintedRows(table.fit, *own, names, owned, whole, altered).printed(None)
 
 
 def joined(batches: Sequence[Batch]) -> Batch:

@@ -129,10 +129,11 @@ class PrintedRows:
 
     whole: Batch
     """All rows."""
+    altered: Callable[[Numbers, NDArray[np.intp], str, Hashable], Array]
+    """Changes of numbers if an attribute of some rows takes a value."""
 
     def jacobian(self, people: NDArray[np.intp]) -> Slopes:
-        small = self.count * len(self.numbers.names) * max(len(self.kept), 1) <= _MOST_KEPT
-        return self._every.take(people) if small else self._jacobian(people)
+        return self._every.take(people) if self._is_small else self._jacobian(people)
 
     @cached_property
     def _every(self) -> Slopes:
@@ -168,13 +169,23 @@ class PrintedRows:
         return bool(np.isin(curves.coordinates, self.kept[self.blocks[attribute]]).any())
 
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
-        name = self.names[attribute]
+        if not self._is_small:
+            return self._changed(people, attribute, value)
+        if (attribute, value) not in self._changes:
+            self._changes[attribute, value] = self._changed(np.arange(len(self.owned.first)), attribute, value)
+        return np.asarray(self._changes[attribute, value][people])
 
-        def moved(rows: NDArray[np.intp]) -> Array:
-            other = self.fit.rows.altered(rows, name, value)
-            return np.asarray(self.numbers.moves(other, rows) - self.numbers.moves(self.whole.take(rows), rows))
+    @cached_property
+    def _changes(self) -> dict[tuple[str, Hashable], Array]:
+        """Changes of the numbers by attribute and value: attackers with any knowledge need the same."""
+        return {}
 
-        return self.owned.added(people, moved)
+    @property
+    def _is_small(self) -> bool:
+        return self.count * len(self.numbers.names) * max(len(self.kept), 1) <= _MOST_KEPT
+
+    def _changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
+        return self.owned.added(people, lambda rows: self.altered(self.numbers, rows, attribute, value))
 
     def moves(self) -> Held:
         return Held(self.owned.summed(self.numbers.moves(self.whole, np.arange(self.count))))
@@ -299,7 +310,12 @@ def printed_of(
     columns_of = {name: fit.rows.column(column) for name, column in names.items()}
     owned = Owned.of(person, fit.rows.count, blocks, columns_of)
     whole = fit.rows.read(slice(0, fit.rows.count))
-    return PrintedRows(fit, numbers, kept, blocks, release.categorical, names, owned, whole).printed(unit)
+
+    def altered(numbers: Numbers, rows: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
+        other = fit.rows.altered(rows, names[attribute], value)
+        return np.asarray(numbers.moves(other, rows) - numbers.moves(whole.take(rows), rows))
+
+    return PrintedRows(fit, numbers, kept, blocks, release.categorical, names, owned, whole, altered).printed(unit)
 
 
 def refuse_weights(weights: Array | None) -> None:
