@@ -19,7 +19,7 @@ from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
 from seepage.linear.printed._guess import RowGuess, guesses_of, record
 from seepage.linear.printed._modeled import modeled
-from seepage.linear.printed._numbers import Numbers, classes_of
+from seepage.linear.printed._numbers import Numbers, classes_of, in_columns
 from seepage.linear.printed._of import PrintedRows
 from seepage.linear.printed._together import SharedTable
 from seepage.linear.results import Covariance
@@ -213,6 +213,15 @@ class _FileMoves(_OfRows):
         return PrintedRows(table.fit, *own, names, owned, whole, altered).printed(None)
 
 
+def _in_columns(fit: Fit, at: tuple[int | None, float], level: Level) -> Level:
+    """Return a level with its value in the units of the column."""
+    feature, value = at
+    if feature is None:
+        return level
+    values = np.full(fit.affine.matrix.shape[0], value)
+    return replace(level, value=float(in_columns(fit, values)[feature]))
+
+
 def joined(batches: Sequence[Batch]) -> Batch:
     """Return rows of several batches as one."""
     every = {each.name: [getattr(batch, each.name) for batch in batches] for each in fields(Batch)}
@@ -285,7 +294,7 @@ def printed_in_files(
         changed=table.changed,
         elsewhere=table.elsewhere,
         guesses=table.guessed,
-        levels=tuple(each for _, each in levels),
+        levels=tuple(_in_columns(fit, *each) for each in levels),
         record_bits=bits_of(np.unique(numbered, return_counts=True)[1]),
         scatter=table.outcomes,
         parameters=int(geometry.position.size),

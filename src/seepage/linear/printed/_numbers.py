@@ -511,6 +511,14 @@ def classes_of(batch: Batch, codes: Array) -> NDArray[np.intp]:
     return np.asarray(((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1))
 
 
+def in_columns(fit: Fit, features: Array) -> Array:
+    """Return features that are made of one column in the units of that."""
+    matrix, offset = fit.affine.matrix.tocsr(), fit.affine.offset
+    one = np.diff(matrix.indptr) == 1
+    factor = np.where(one, np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
+    return np.asarray((features - np.where(one & np.isfinite(offset), offset, 0.0)) / factor)
+
+
 def raw_units(fit: Fit) -> Array | None:
     """Return the map to coefficients of the columns themselves, if features are one-to-one; None elsewhere."""
     matrix, size = fit.affine.matrix.toarray(), fit.problem.size

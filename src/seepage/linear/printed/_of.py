@@ -16,7 +16,7 @@ from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted, Release, check_published, steps_named
 from seepage.linear.printed._guess import RowGuess, guesses_of, record
 from seepage.linear.printed._modeled import modeled
-from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers, classes_of, raw_units
+from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers, classes_of, in_columns, raw_units
 from seepage.linear.results import Covariance
 from seepage.linear.rows import Batch
 
@@ -240,13 +240,8 @@ class PrintedRows:
             outcomes, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
             values = outcomes.ravel().tolist() if outcomes.shape == (2, 1) else []
         found = [level("the outcome", value, at.ravel() == i, problem.size, unit) for i, value in enumerate(values)]
-        affine = self.fit.affine
-        matrix, design = affine.matrix.tocsr(), self.whole.dense()
-        one = np.diff(matrix.indptr) == 1
-        factor = np.where(one, np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
-        shift = np.where(one & np.isfinite(affine.offset), affine.offset, 0.0)
-        # Values are shown in the units of the columns.
-        return (*found, *rare_values((design - shift) / factor, self.numbers.geometry.minimizer.names, unit))
+        design = in_columns(self.fit, self.whole.dense())
+        return (*found, *rare_values(design, self.numbers.geometry.minimizer.names, unit))
 
     def outcomes(self) -> tuple[float, Held] | None:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
