@@ -27,7 +27,7 @@ from seepage.errors import InputError, UnansweredError
 from seepage.meaning import success_rate
 from seepage.network._amplification import tabulated
 from seepage.network._categories import Category, apart
-from seepage.network._checks import check_alone, check_tangents, check_tokens, draws_masks, undisturbed
+from seepage.network._checks import check_alone, check_moving, check_tokens, draws_masks, undisturbed
 from seepage.network._clipping import Mechanism
 from seepage.network._directions import Directions
 from seepage.network._ghost import in_rows
@@ -245,7 +245,7 @@ def step_information(
         ones = [records(batch, len(names), slice(row, row + 1)) for row in range(min(_COMPARED, len(names)))]
         drawn = draws_masks(probe, ones[0])
         with differentiable():
-            check_tangents(model, probe, ones, drawn)
+            check_moving(model, probe, ones, drawn)
         probe.carrier.follow(model)
         if not drawn:
             check_alone(probe, batch, ones[0])
