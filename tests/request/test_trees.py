@@ -1,9 +1,11 @@
 """Files of trees in a request."""
 
+import json
+
 import pytest
 import skops.io
 from sklearn.datasets import load_diabetes
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,13 +30,15 @@ def _decided(folder, says=f'outcome = "disease"\ncolumns = {COLUMNS}', people=PE
     return output.word, " ".join(output.reasons)
 
 
-@pytest.mark.parametrize("name", ["model.skops", "model.json", "model.ubj", "model.txt"])
+@pytest.mark.parametrize("name", ["model.skops", "boosted.skops", "model.json", "model.ubj", "model.txt"])
 def test_a_model_that_gives_outcomes_away_fails(tmp_path, name):
     path = tmp_path / name
     if name == "model.skops":
         skops.io.dump(
             RandomForestRegressor(30, min_samples_leaf=10, max_features=1 / 3, random_state=0).fit(X, Y), path
         )
+    elif name == "boosted.skops":
+        skops.io.dump(HistGradientBoostingRegressor().fit(X, Y), path)
     elif name == "model.txt":
         lightgbm.LGBMRegressor(verbose=-1, n_jobs=1).fit(X, Y).booster_.save_model(path)
     else:
@@ -42,10 +46,22 @@ def test_a_model_that_gives_outcomes_away_fails(tmp_path, name):
     word, reasons = _decided(tmp_path)
     assert word == "fail"
     assert "computes the outcome of 442 of 442 people exactly" in reasons
-    assert ("min_samples_leaf=20" in reasons or "no outcome comes back" in reasons) == (name == "model.skops")
+    assert ("min_samples_leaf=20" in reasons or "no outcome comes back" in reasons) == name.endswith("skops")
 
 
-def test_whoever_does_not_know_the_order_is_told_of(tmp_path):
+def test_sacro_has_the_verdict_and_a_file_without_words_says_what_it_needs(tmp_path):
+    folder = tmp_path / "request"
+    folder.mkdir()
+    xgboost.XGBRegressor(n_estimators=5, n_jobs=1).fit(X, Y).save_model(folder / "model.json")
+    (output,) = check(folder, people=PEOPLE).outputs
+    assert "a boosted model (.json, .ubj) needs a TOML file" in " ".join(output.reasons)
+    (folder / "model.toml").write_text(f'outcome = "disease"\ncolumns = {COLUMNS}')
+    check(folder, people=PEOPLE).to_sacro(tmp_path / "sacro")
+    record = json.loads((tmp_path / "sacro" / "results.json").read_text())["results"]["model"]
+    assert (record["status"], record["properties"]["method"]) == ("fail", "5 trees of disease")
+
+
+def test_an_unknown_order_is_for_review(tmp_path):
     skops.io.dump(RandomForestRegressor(30, min_samples_leaf=10, random_state=0).fit(X, Y), tmp_path / "a.skops")
     word, reasons = _decided(tmp_path, 'outcome = "disease"\norder = "not known"')
     assert word == "review"
