@@ -100,7 +100,7 @@ def test_what_leaves_holds_names_and_numbers_alone():
 
 def test_choices_of_the_rows_are_listed():
     kinds = {each.kind: each for each in _publish(accept={"eta": 1.0}).certificate.chosen()}
-    assert [*kinds] == ["scale", "constants", "publication"]
+    assert [*kinds] == ["scale", "constants", "missing cells", "publication"]
     assert "Constants in them that the rows made are not counted" in kinds["constants"].how
     shaped = _publish(noise_scale=GaussianNoise(covariance=[[0.3]]), noise_chosen_without_data=True)
     assert {each.kind for each in shaped.certificate.chosen()} == {"scale", "shape", "constants", "publication"}

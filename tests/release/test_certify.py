@@ -20,14 +20,13 @@ from pages import ROOT, blocks
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage.linear.columns import Features, walk
 from seepage.release._certificate import SCHEMA_FILE
-from seepage.release._certify import FileState
 from seepage.release._seal import hash_of_parameters
 from seepage.release._skops import SkopsFile
 
@@ -61,7 +60,7 @@ def _certified(folder, file="model.skops"):
 def test_a_release_is_what_its_certificate_says(release):
     found = _certified(release)
     assert found.holds
-    assert found.file is FileState.CERTIFIED
+    assert found.is_file
     certificate = found.certificate
     jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(json.loads(certificate.json()))
     assert certificate.decision == DECISION
@@ -145,39 +144,28 @@ def test_an_entry_that_is_there_twice_is_refused(release, tmp_path):
 
 def test_the_same_parameters_in_another_file_are_not_the_certified_file(release, tmp_path):
     model = skops.io.load(release / "model.skops")
-    model.alpha = 2.0
-    skops.io.dump(model, tmp_path / "altered.skops")
-    found = _certified(release, tmp_path / "altered.skops")
-    assert not found.holds
-    assert found.file is FileState.ALTERED
-    model.coef_ = model.coef_ + 1e-9
-    skops.io.dump(model, tmp_path / "other.skops")
-    assert _certified(release, tmp_path / "other.skops").file is FileState.OTHER
+    skops.io.dump(make_pipeline(StandardScaler().fit(X), model), tmp_path / "other.skops")
+    verdict = _certified(release, tmp_path / "other.skops")
+    assert (verdict.holds, verdict.is_file) == (False, False)
+    assert verdict.about_file() == "This is not the certified file."
 
 
-def test_a_certificate_without_a_file_is_held_against_the_parameters(tmp_path):
-    frame = X.assign(ward=np.where(X["age"] > 50, "north", "south"))
-    levels = OneHotEncoder(categories=[["north", "south"]])
-    columns = make_column_transformer((StandardScaler(), ["age", "bmi"]), (levels, ["ward"]))
-    labels = Y > 140
-    for model in (
-        make_pipeline(columns, LogisticRegression(tol=1e-10, max_iter=9999)).fit(frame, labels),
-        Ridge(fit_intercept=False).fit(X, Y),
-        Ridge().fit(X, np.column_stack([Y, Y])),
-    ):
-        features = frame if isinstance(model, Pipeline) else X
-        targets = {Pipeline: labels}.get(type(model), Y)
-        if getattr(model, "coef_", np.zeros(1)).ndim == 2:
-            targets = np.column_stack([Y, Y])
-        publication = seepage.publish(model, features, targets, noise_scale=1.0, accept=None)
-        publication.certificate.write(tmp_path / "certificate.json")
-        skops.io.dump(publication.estimator, tmp_path / "model.skops")
-        found = seepage.certify(tmp_path / "model.skops", tmp_path / "certificate.json")
-        assert found.holds
-        assert found.file is FileState.PARAMETERS
-        assert "names no file" in found.about_file()
-        skops.io.dump(model, tmp_path / "exact.skops")
-        assert seepage.certify(tmp_path / "exact.skops", tmp_path / "certificate.json").file is FileState.OTHER
+def test_a_certificate_without_a_file_never_holds(tmp_path):
+    publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=5.0, accept={"error_floor": {"age": 1.0}})
+    publication.certificate.write(tmp_path / "certificate.json")
+    skops.io.dump(make_pipeline(StandardScaler().fit(X), publication.estimator), tmp_path / "other.skops")
+    with pytest.raises(seepage.errors.InputError, match="names no file"):
+        seepage.certify(tmp_path / "other.skops", tmp_path / "certificate.json")
+    publication.certificate.bound_to(tmp_path / "other.skops").write(tmp_path / "certificate.json")
+    assert seepage.certify(tmp_path / "other.skops", tmp_path / "certificate.json").holds
+
+
+def test_windows_line_ends_are_named(release, tmp_path):
+    text = (release / "model.certificate.json").read_bytes()
+    (tmp_path / "windows.json").write_bytes(text.replace(b"\n", b"\r\n"))
+    verdict = seepage.certify(release / "model.skops", tmp_path / "windows.json")
+    assert not verdict.holds
+    assert "autocrlf" in verdict.about_certificate()
 
 
 class _Trap:
@@ -189,15 +177,12 @@ def test_no_code_in_the_file_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
     Path("model.pkl").write_bytes(pickle.dumps(_Trap()))
-    publication.certificate.write("free.json")
-    with pytest.raises(seepage.errors.InputError, match="could run code"):
-        seepage.certify("model.pkl", "free.json")
     publication.certificate.bound_to("model.pkl").write("bound.json")
-    assert seepage.certify("model.pkl", "bound.json").file is FileState.CERTIFIED
+    assert seepage.certify("model.pkl", "bound.json").is_file
     with zipfile.ZipFile("trap.skops", "w") as archive:
         node = {"__class__": "touch", "__module__": "pathlib.Path", "__loader__": "ObjectNode", "content": 0}
         archive.writestr("schema.json", json.dumps(node))
-    assert seepage.certify("trap.skops", "bound.json").file is FileState.OTHER
+    assert not seepage.certify("trap.skops", "bound.json").is_file
     assert not Path("trapped").exists()
 
 

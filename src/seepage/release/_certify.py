@@ -1,7 +1,6 @@
 """Comparison of a file with its certificate, and of a certificate with the ledger that paid for it."""
 
 import os
-import zipfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -9,21 +8,11 @@ from pathlib import Path
 from seepage.errors import InputError
 from seepage.ledger import Ledger
 from seepage.release._certificate import Certificate
-from seepage.release._seal import PARAMETERS, hash_of_file, hash_of_parameters
-from seepage.release._skops import SkopsFile
-
-
-class FileState(Enum):
-    """What a file is to a certificate."""
-
-    CERTIFIED = "certified"
-    PARAMETERS = "parameters"
-    ALTERED = "altered"
-    OTHER = "other"
+from seepage.release._seal import hash_of_file
 
 
 class LedgerState(Enum):
-    """What a ledger says of a certificate."""
+    """The state of a certificate in a ledger."""
 
     PAID = "paid"
     UNNAMED = "unnamed"
@@ -39,54 +28,49 @@ _LEDGER_WORDS = {
     LedgerState.OTHER_RELEASE: "It knows another certificate for the entry that this one names: it has paid once, and "
     "two have left.",
 }
-_FILE_WORDS = {
-    FileState.CERTIFIED: "This is the certified file, byte for byte.",
-    FileState.PARAMETERS: "Its parameters are the certified ones. The certificate names no file, so nothing is said of "
-    "what else this one holds.",
-    FileState.ALTERED: "This is not the certified file: its parameters are the certified ones, but something else in "
-    "it is not.",
-    FileState.OTHER: "This is not the certified file.",
-}
 
 
 @dataclass(frozen=True)
 class Certification:
-    """What holding a file and a certificate against each other found.
+    """The comparison of a file with a certificate.
 
     Attributes
     ----------
     certificate : Certificate
         As it was read.
-    file : FileState
-        What the file is to the certificate.
+    is_file : bool
+        Whether the file is the certified one, byte for byte.
     is_as_written : bool
-        Whether the text of the certificate is exactly as seepage writes it: also a space more is an edit.
+        Whether the text of the certificate is exactly as seepage writes it: a space more is an edit.
+    has_windows_lines : bool
+        Whether the text differs in the ends of its lines alone.
     ledger : LedgerState or None
-        What the ledger says that was given; None if none was.
+        The state in the ledger that was given; None if none was.
     """
 
     certificate: Certificate
-    file: FileState
+    is_file: bool
     is_as_written: bool
+    has_windows_lines: bool
     ledger: LedgerState | None = None
 
     @property
     def holds(self) -> bool:
         """Whether nothing speaks against file or certificate."""
-        is_file = self.file in (FileState.CERTIFIED, FileState.PARAMETERS)
-        is_paid = self.ledger in (None, LedgerState.PAID)
-        return is_file and is_paid and self.is_as_written
+        return self.is_file and self.is_as_written and self.ledger in (None, LedgerState.PAID)
 
     def about_file(self) -> str:
-        """Return what was found about the file, in words."""
-        return _FILE_WORDS[self.file]
+        """Return the state of the file, in words."""
+        return f"This is {'' if self.is_file else 'not '}the certified file{', byte for byte' if self.is_file else ''}."
 
     def about_ledger(self) -> str | None:
-        """Return what the ledger says, in words; None if none was given."""
+        """Return the state in the ledger, in words; None if none was given."""
         return None if self.ledger is None else _LEDGER_WORDS[self.ledger]
 
     def about_certificate(self) -> str:
-        """Return what was found about the certificate, in words."""
+        """Return the state of the certificate, in words."""
+        if self.has_windows_lines:
+            return "Its lines end as on Windows (git's autocrlf does that): end them by line feeds, and compare again."
         if not self.is_as_written:
             return "It was edited: its text is not as seepage writes it."
         return "Its text is as seepage writes it. Who wrote it, only a signature shows: ssh-keygen -Y verify."
@@ -139,17 +123,22 @@ def certify(
     >>> found.about_file()
     'This is the certified file, byte for byte.'
     """
-    found = Certificate.read(certificate)
+    document = Certificate.read(certificate)
     try:
-        os.stat(file)
-        is_as_written = Path(certificate).read_bytes() == found.text().encode()
-        state = _file_state(Path(file), found)
+        digits, content = hash_of_file(Path(file)), Path(certificate).read_bytes()
     except FileNotFoundError as reason:
         raise InputError(f"There is no file {reason.filename!r}.") from None
     except OSError as reason:
         raise InputError(f"{reason.filename!r} cannot be read: {reason.strerror}.") from None
-    paid = None if ledger is None else _ledger_state(found, ledger)
-    return Certification(found, state, is_as_written, paid)
+    if document.seal["file"] is None:
+        raise InputError(
+            "The certificate names no file, and a file may hold more than its parameters.\n"
+            "Bind it to the file that you pass on: certificate.bound_to(file)"
+        )
+    text = document.text().encode()
+    has_windows_lines = content != text and content.replace(b"\r\n", b"\n") == text
+    paid = None if ledger is None else _ledger_state(document, ledger)
+    return Certification(document, document.seal["file"] == digits, content == text, has_windows_lines, paid)
 
 
 def _ledger_state(certificate: Certificate, ledger: Ledger) -> LedgerState:
@@ -166,28 +155,3 @@ def _ledger_state(certificate: Certificate, ledger: Ledger) -> LedgerState:
     sealed = kept.get("seal")
     same = isinstance(sealed, dict) and sealed.get("parameters") == certificate.seal["parameters"]
     return LedgerState.PAID if same else LedgerState.OTHER_RELEASE
-
-
-def _file_state(path: Path, certificate: Certificate) -> FileState:
-    wanted = certificate.seal
-    if wanted["file"] is not None and wanted["file"] == hash_of_file(path):
-        return FileState.CERTIFIED
-    are_same = wanted["parameters"] == _parameters_hash(path)
-    if wanted["file"] is not None:
-        return FileState.ALTERED if are_same else FileState.OTHER
-    if not zipfile.is_zipfile(path):
-        raise InputError(
-            f"The certificate names no file, so that parameters must be compared, and {str(path)!r} is no skops file: "
-            "others could run code when they are opened. Bind the certificate to it: certificate.bound_to(file)"
-        )
-    return FileState.PARAMETERS if are_same else FileState.OTHER
-
-
-def _parameters_hash(path: Path) -> str | None:
-    """Return the hash of the parameters in a skops file, or None for whatever cannot be looked into."""
-    if not zipfile.is_zipfile(path):
-        return None
-    try:
-        return hash_of_parameters(SkopsFile.of(path).parameters(PARAMETERS))
-    except InputError:
-        return None

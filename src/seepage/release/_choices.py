@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from seepage._choices import ABOUT_STEPS, Choice, choices_in, publication_choice, scale_choice
+from seepage._choices import ABOUT_STEPS, KINDS, Choice, choices_in, publication_choice, scale_choice
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
 from seepage.linear.information import Fitted, fit_assumptions
@@ -11,6 +11,8 @@ from seepage.release._policy import Policy
 from seepage.release._preprocessing import PublishedSteps
 from seepage.release._terms import Terms
 
+# Always there: that the sentence is missing would say that no cell is.
+_MISSING = Choice("missing cells", KINDS["missing cells"], "declared", "Taken as known to the attacker.")
 _DECLARED = "Public, says whoever published this; what the choice tells is not counted."
 
 
@@ -48,6 +50,7 @@ def choices_of(
         *_classes(fit, terms),
         *filter(None, (stored.choice() for stored in steps.constants.values())),
         *(one for one in choices_in(own) if one.kind != "penalty"),
+        _MISSING,
         publication_choice(judged=policy is not None),
     ]
     return tuple(dict.fromkeys(found))
@@ -104,5 +107,6 @@ def choices_of_estimates(
         scale_choice(without_data=terms.noise_chosen_without_data),
         *_spread(noise),
         *choices_in(assumptions),
+        _MISSING,
         publication_choice(judged=policy is not None),
     )

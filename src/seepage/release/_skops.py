@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage.errors import InputError
 
@@ -72,17 +71,6 @@ class SkopsFile:
     def class_name(self) -> str:
         """The name of the outermost class, as the file says."""
         return str(self.description.get("__class__"))
-
-    def parameters(self, names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
-        """Return attributes of the estimator, or of the one at the end of a Pipeline, as numbers.
-
-        Only what is stored as plain numbers is returned; no object of the file is made.
-        """
-        with _opened(self.path) as archive:
-            attributes = _attributes(self.description)
-            if self.class_name == "Pipeline":
-                attributes = _attributes(attributes["steps"]["content"][-1]["content"][1])
-            return {name: _numbers(archive, attributes[name]) for name in names}
 
 
 @contextmanager
@@ -142,22 +130,6 @@ def _array_bytes(path: Path, file: IO[bytes], size: int) -> int:
             f"{path} is damaged: an array of it should have {held:,} bytes, and is stored in {size:,}. Write it again."
         )
     return int(held)
-
-
-def _attributes(node: Node) -> Node:
-    """Return what an object holds by name."""
-    found: Node = node["content"]["content"]
-    return found
-
-
-def _numbers(archive: zipfile.ZipFile, node: Node) -> NDArray[np.float64]:
-    if node["__loader__"] == "JsonNode":
-        return np.asarray(json.loads(node["content"]), dtype=np.float64)
-    with archive.open(node["file"]) as entry:
-        found = np.lib.format.read_array(entry, allow_pickle=False)
-    if found.dtype.kind not in "biuf":
-        raise ValueError(f"parameters of type {found.dtype}")
-    return np.asarray(found, dtype=np.float64)
 
 
 def _too_deep(path: Path) -> InputError:
