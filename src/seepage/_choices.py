@@ -132,6 +132,7 @@ _RULES = {
         _KNOWN,
     ),
     "imputation": _Rule("missing cells", "which cells are missing", "declared", _KNOWN),
+    "missing": _Rule("missing cells", "which cells are missing", "declared", _KNOWN),
     "raw units": _Rule(
         "means",
         "what scalers and imputers took from these rows",
@@ -178,6 +179,7 @@ _NO_CHOICE = frozenset(
         "drawn",
         "dropout",
         "embedding",
+        "epsilon",
         "estimate",
         "eta",
         "follow-up",
