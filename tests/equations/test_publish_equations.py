@@ -103,7 +103,13 @@ def test_choices_of_the_rows_are_listed():
     assert [*kinds] == ["scale", "constants", "missing cells", "publication"]
     assert "Constants in them that the rows made are not counted" in kinds["constants"].how
     shaped = _publish(noise_scale=GaussianNoise(covariance=[[0.3]]), noise_chosen_without_data=True)
-    assert {each.kind for each in shaped.certificate.chosen()} == {"scale", "shape", "constants", "publication"}
+    assert {each.kind for each in shaped.certificate.chosen()} == {
+        "scale",
+        "shape",
+        "constants",
+        "missing cells",
+        "publication",
+    }
 
 
 def test_noise_in_given_units_is_what_calibrate_finds_and_publish_takes():
