@@ -1,8 +1,9 @@
 """For whom an output is: a filter in words, such as "age >= 65 and sex == F", of which nothing is run."""
 
+import ast
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as clock
@@ -23,11 +24,20 @@ _TESTS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
     "<=": operator.le,
     "==": operator.eq,
+    "=": operator.eq,
     "!=": operator.ne,
     ">": operator.gt,
     "<": operator.lt,
 }
-_PART = re.compile(r"\s*(?P<name>.+?)\s*(?P<test>>=|<=|==|!=|>|<|=)\s*(?P<value>.+?)\s*")
+_PART = re.compile(
+    r"\s*(?P<name>.+?)(?:\s*(?P<test>>=|<=|==|!=|>|<|=)\s*|\s+(?P<word>not\s+in|in|is\s+not(?=\s+missing)|is(?=\s+missing))\s+)(?P<value>.+?)\s*",
+    re.IGNORECASE,
+)
+# A word or a bracket that joins comparisons, or a comparison.
+_TOKEN = re.compile(
+    r"""(\s(?:and|or)(?=[\s(])|[()])|((?:"[^"]*"|'[^']*'|\bin\s*\([^)]*\)|(?!\s(?:and|or)[\s(])[^()])+)""",
+    re.IGNORECASE,
+)
 _WORDS = {"true": True, "false": False, "1": True, "0": False}
 _EXAMPLE = 'such as "age >= 65" or "sex == F"'
 
@@ -51,38 +61,28 @@ def kept(where: str | None, table: Table) -> NDArray[np.intp]:
 
 def holds(where: str | None, table: Table, column: str | None = None) -> NDArray[np.bool_]:
     """Return the rows, perhaps none, that a filter keeps; with `column`, by its comparisons of that column alone."""
-    if where is None:
-        return np.ones(len(table), dtype=bool)
-    check_where(where)
-    found = np.zeros(len(table), dtype=bool)
-    for either in _split(where, "or"):
-        both = np.ones(len(table), dtype=bool)
-        for part in _split(either, "and"):
-            if column is None or column in columns_of(part):
-                both &= _holds(part, table)
-        found |= both
-    return found
+    tree, parts = _parsed(where)
+
+    def rows(node: ast.expr) -> NDArray[np.bool_]:
+        if isinstance(node, ast.BoolOp):
+            join = np.logical_or if isinstance(node.op, ast.Or) else np.logical_and
+            return np.asarray(join.reduce([rows(value) for value in node.values]), dtype=bool)
+        part = "" if isinstance(node, ast.Constant) else parts[ast.unparse(node)]
+        is_kept = not part or (column is not None and column not in columns_of(part))
+        return np.ones(len(table), dtype=bool) if is_kept else _holds(part, table)
+
+    return rows(tree)
 
 
-def check_where(where: object) -> None:
-    """Refuse what is no filter in words."""
-    if not isinstance(where, str):
-        raise InputError(f"where is a filter in words, {_EXAMPLE}, not {where!r}.")
-    if "(" in where or ")" in where:
-        raise InputError(f"where={where!r} has brackets, which are not read: write it with and and or alone.")
+def comparisons(where: str | None) -> tuple[str, ...]:
+    """Return the comparisons that a filter is made of."""
+    return tuple(_parsed(where)[1].values())
 
 
 def columns_of(where: str | None) -> tuple[str, ...]:
     """Return the columns that a filter looks at."""
-    parts = (part for either in _split(where or "", "or") for part in _split(either, "and"))
-    found = (_PART.fullmatch(part) for part in parts)
+    found = map(_PART.fullmatch, comparisons(where))
     return tuple(dict.fromkeys(_called(each) for each in found if each is not None))
-
-
-def either(filters: Iterable[str | None]) -> str | None:
-    """Return the filter that keeps whoever one of some filters keeps; None keeps everybody."""
-    each = tuple(dict.fromkeys(filters))
-    return None if None in each else " or ".join(map(str, each))
 
 
 def for_whom(where: str | None) -> tuple[Assumption, ...]:
@@ -96,34 +96,41 @@ def equalities(where: str | None) -> dict[str, bool]:
 
     True stands for a filter that asks nothing else, so that whoever is not in it has another value.
     """
-    found, ways = dict[str, bool](), _split(where or "", "or")
-    # Whoever meets one of two filters, or has another value, may have any of several.
-    parts = _split(ways[0], "and") if len(ways) == 1 else []
-    for part in parts:
-        match = _PART.fullmatch(part)
-        if match is not None and match["test"] == "==":
-            found[_called(match)] = len(parts) == 1
-    return found
+    tree, parts = _parsed(where)
+    both = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
+    # People who meet one of two filters, or have another value, may have any of several.
+    matches = [_PART.fullmatch(parts[each.id]) for each in both if isinstance(each, ast.Name)]
+    return {_called(each): len(both) == 1 for each in matches if each is not None and each["test"] in ("==", "=")}
 
 
 def _called(part: re.Match[str]) -> str:
     return part["name"].strip("`\"'")
 
 
-def _split(text: str, word: str) -> list[str]:
-    return re.split(rf"\s+{word}\s+", text, flags=re.IGNORECASE)
+def _parsed(where: object) -> tuple[ast.expr, dict[str, str]]:
+    """Return a filter as a tree of names, and the comparison of each name."""
+    if not isinstance(where, str | None):
+        raise InputError(f"where is a filter in words, {_EXAMPLE}, not {where!r}.")
+    parts: dict[str, str] = {}
+
+    def named(match: re.Match[str]) -> str:
+        if match[1] or not match[2].strip():
+            return match[0].lower()
+        parts[f"c{len(parts)}"] = match[2].strip()
+        return f" {[*parts][-1]} "
+
+    try:
+        return ast.parse("1" if where is None else _TOKEN.sub(named, where).strip(), mode="eval").body, parts
+    except (SyntaxError, RecursionError, MemoryError):
+        raise InputError(f"where={where!r} cannot be read: join comparisons by and, or, and brackets.") from None
 
 
 def _holds(part: str, table: Table) -> NDArray[np.bool_]:
     found = _PART.fullmatch(part)
     if found is None:
-        raise InputError(
-            f"where holds {part!r}, which is no comparison of a column with a value, {_EXAMPLE}. Several are joined by "
-            '" and " or " or ".'
-        )
+        raise InputError(f"where holds {part!r}, which is no comparison of a column with a value, {_EXAMPLE}.")
     name, test, written = _called(found), found["test"], found["value"]
-    if test == "=":
-        raise InputError(f"where holds {part!r}: two values are compared by ==.")
+    word = " ".join((found["word"] or "").lower().split())
     if name not in table.names:
         raise InputError(
             f"where names {name!r}, which is no column of the people. {did_you_mean(name, table.names)}Their columns "
@@ -132,8 +139,14 @@ def _holds(part: str, table: Table) -> NDArray[np.bool_]:
     column = table.column(name)
     # Whose value is missing is neither equal nor unequal to another.
     held = ~missing_in(column)
+    if word.startswith("is"):
+        return held if word == "is not" else ~held
+    if word:
+        listed = written.strip("()[] ").split(",")
+        same = np.any([_holds(f"`{name}` == {each.strip()}", table) for each in listed], axis=0)
+        return np.asarray(same if word == "in" else held & ~same, dtype=bool)
     values, value = _alike(column[held], written, name)
-    if test not in ("==", "!=") and isinstance(value, bool | str):
+    if test not in ("==", "=", "!=") and isinstance(value, bool | str):
         raise InputError(f"where holds {part!r}, and {name!r} is neither a number nor a date: compare it by == or !=.")
     held[held] = np.asarray(_TESTS[test](values, value), dtype=bool)
     return held
@@ -153,10 +166,7 @@ def _alike(values: Column, written: str, name: str) -> tuple[Column, object]:
         return values.astype(float) if values.dtype == object else values, number
     if _all(kinds, date | np.datetime64):
         if (time := _time(bare)) is None:
-            raise InputError(
-                f"where compares the dates of {name!r} with {written!r}, which is none: write it as 2026-11-01 or as "
-                "2026-11-01T12:00:00."
-            )
+            raise InputError(f"where compares dates of {name!r} with {written!r}, which is none: write 2026-11-01.")
         # In nanoseconds, a date such as 9999-12-31 has no room.
         return np.array([*map(_in_utc, values)] if values.dtype == object else values, "M8[us]"), time
     if any(issubclass(kind, bytes | timedelta | np.timedelta64 | clock) for kind in kinds):

@@ -51,7 +51,7 @@ def test_levels_that_the_filter_itself_names_are_known(tmp_path, where):
 def test_a_number_of_two_values_inside_a_filter_has_a_mean(tmp_path):
     made = WEST.groupby("sex")["pay"].agg(["count", "mean"]).round(1)
     found = _checked(tmp_path, made, of=["pay"], by=["sex"], statistics=["count", "mean"], where="ward == west")
-    assert "is not the table of these people" not in " ".join(found.reasons)
+    assert "Not these people" not in " ".join(found.reasons)
     assert found.figure.kind == "error_floor" or found.figure.attribute == "sex"
 
 
@@ -62,7 +62,7 @@ def test_a_number_of_one_or_two_people_fails(tmp_path, where, some, statistic):
     found = _checked(tmp_path, made, of=["pay"], statistics=[statistic], where=where)
     assert found.word == "fail"
     assert found.reasons[-1] == (
-        f"It is about {some}: a mean, a sum or a count of so few gives their values away. Ask for more people."
+        f"It is about {some}: a number about so few gives their values away. Ask for more people."
     )
 
 

@@ -141,7 +141,7 @@ def printed_of(
                 f"{several(list(known))}."
             )
     private = tuple(name for name in known if attributes is None or name in attributes)
-    if not private:
+    if not private and known:
         raise InputError(f"attributes is empty: name columns of this table, {several(list(known))}.")
     records, table = numbers.records, _CellTable(numbers, private)
     return Printed(

@@ -6,5 +6,6 @@ from seepage.request._decided import MissedTarget as MissedTarget
 from seepage.request._decided import OutputVerdict as OutputVerdict
 from seepage.request._decided import Rule as Rule
 from seepage.request._decided import Stage as Stage
+from seepage.request._draft import draft as draft
 from seepage.request._held import Figure as Figure
 from seepage.request._verdict import Verdict as Verdict

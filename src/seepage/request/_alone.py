@@ -13,19 +13,21 @@ from seepage.attackers import SamplingInformation, SamplingLeakage
 from seepage.attackers.types import Known
 from seepage.errors import InputError, MinimizerError, SeepageError, UnsupportedError
 from seepage.inspection import Finding
+from seepage.linear.written import MismatchError
 from seepage.request._decided import Mend, MissedTarget, OutputVerdict, worst
 from seepage.request._document import upper
 from seepage.request._given import FOLDER, HandedIn, UnreadFile
 from seepage.request._held import COVARIATES, POPULATION, Figure, HeldAttribute, ToldByFilter, held
 from seepage.request._output import RequestOutput, output_of
 from seepage.request._people import RequestPeople
-from seepage.request._quantiles import rests_on, single_values
 from seepage.request._rules import answered
 from seepage.request._targets import Targets
 from seepage.request._trees import of_records
 
 # How much noise is tried, in standard errors of each coefficient.
 TRIED = (0.25, 0.5, 1.0, 2.0)
+# The two ways in which a file is not what it should be.
+OTHER_NUMBERS, UNKNOWN_FORM = "Not these people's numbers", "Not checked, form not known"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class Alone:
         """Hold it against the targets."""
         found = replace(self._verdict(), file=self.file).holding(self.inside)
         if self.not_checked:
-            parts = f"Not checked: {several(self.not_checked)}. Read this yourself, or ask for the file without it."
+            parts = f"{UNKNOWN_FORM}: {several(self.not_checked)}. Read this yourself, or ask for the file without it."
             found = replace(found, word=worst((found.word, "review")), reasons=(*found.reasons, parts))
         if self.targets.appetite is None:
             return found
@@ -169,46 +171,51 @@ def looked_at(given: HandedIn | UnreadFile, people: RequestPeople, targets: Targ
     """
     if isinstance(given, UnreadFile):
         return OutputVerdict(
-            given.name, given.what, "review", False, reasons=(f"{upper(given.reason)}.",), unread=given.what != FOLDER
+            given.file, given.what, "review", False, reasons=(f"{upper(given.reason)}.",), unread=given.what != FOLDER
         )
     try:
-        singles = single_values(given.says)
-        if singles:
-            return _of_single_people(given, singles, people)
         count = len(people.rows(given.says.get("where")))
         if count < 3:
-            some = "1 person" if count == 1 else "2 people"
-            reason = (
-                f"It is about {some}: a mean, a sum or a count of so few gives their values away. Ask for more people."
-            )
-            return OutputVerdict(given.name, f"output about {some}", "fail", True, count, None, (reason,))
-        decided = of_records(given, people)
-        if decided is not None:
-            return decided
-        output = output_of(given, people)
-        leak = output.measured()
-        not_checked = (*output.not_checked(leak), *given.comments)
-        return Alone(output.name, output.what, leak, targets, output, not_checked=not_checked)
-    except MinimizerError as reason:
-        return OutputVerdict(
-            given.name, "coefficients", "review", True, reasons=(f"They are not these people's: {reason}",)
+            reason = f"It is about {_some(count)}: a number about so few gives their values away. Ask for more people."
+            return _fails(given.name, f"output about {_some(count)}", (reason,), count)
+        return of_records(given, people) or _measured(given, people, targets)
+    except (MismatchError, MinimizerError) as reason:
+        return _fails(given.name, "output", (f"{OTHER_NUMBERS}: {reason}",))
+    except UnsupportedError as reason:
+        return OutputVerdict(given.name, "output of another kind", "review", False, reasons=(str(reason),))
+    except InputError as reason:
+        return OutputVerdict(given.name, "output", "review", False, reasons=(f"{UNKNOWN_FORM}: {reason}",))
+
+
+def _measured(given: HandedIn, people: RequestPeople, targets: Targets) -> Alone | OutputVerdict:
+    output, reasons = output_of(given, people), list[str]()
+    if output.contradictions:
+        cells = "; ".join(output.contradictions[:2])
+        reasons.append(f"{OTHER_NUMBERS}: {cells}. Ask which people it is about: where = ... in {given.name}.toml.")
+    singles = [] if output.numbers is None else list(output.numbers.single_values())
+    for name, holders in singles[:3]:
+        reasons.append(
+            f"The {name} rests on {_some(holders)}. Ask for its mean and sd, or for shares above thresholds."
         )
-    except (UnsupportedError, InputError) as reason:
-        unmeasured = isinstance(reason, UnsupportedError)
-        what = f"output {'of a kind that is not measured' if unmeasured else 'that cannot be read as it is said to be'}"
-        return OutputVerdict(given.name, what, "review", False, reasons=(str(reason),))
+    leak = None if reasons or output.model is None else output.measured()
+    output = output if leak is None else output.checked(leak)
+    for text, name, count in people.single_values((*output.texts, *given.comments)):
+        reasons.append(f"{text} is in it, and is the {name} of {_some(count)}. Ask for the file without it.")
+    if reasons:
+        return _fails(given.name, output.what, tuple(reasons), len(output.rows))
+    comments = [f"a comment of {given.name}.toml" for _ in given.comments]
+    if leak is None:
+        reason = f"{UNKNOWN_FORM}: nothing in it could be recomputed from the people."
+        return OutputVerdict(given.name, output.what, "review", False, reasons=(reason,))
+    return Alone(output.name, output.what, leak, targets, output, not_checked=(*output.unread, *comments))
 
 
-def _of_single_people(given: HandedIn, singles: Sequence[str], people: RequestPeople) -> OutputVerdict:
-    rows = people.rows(given.says.get("where"))
-    fewest, named = rests_on(given.says, people, rows), " and ".join(singles)
-    what = f"table of {named} of {' and '.join(given.says.get('of', ()))}"
-    rests = "1 person" if fewest == 1 else f"{fewest:,} people"
-    reason = (
-        f"A {named} is the value of single people: one that is printed here is that of {rests}. Ask for means and "
-        "standard deviations, or for shares above thresholds that were chosen beforehand."
-    )
-    return OutputVerdict(given.name, what, "fail", True, len(rows), None, (reason,), (), ())
+def _some(people: int) -> str:
+    return "1 person" if people == 1 else f"{people:,} people"
+
+
+def _fails(name: str, what: str, reasons: tuple[str, ...], people: int = 0) -> OutputVerdict:
+    return OutputVerdict(name, what, "fail", True, people, None, reasons)
 
 
 def before(leak: SamplingLeakage, known: Known) -> SamplingInformation:

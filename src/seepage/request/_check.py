@@ -15,7 +15,7 @@ from seepage.release import Policy
 from seepage.request._alone import Alone, looked_at
 from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import OutputVerdict, Stage
-from seepage.request._given import handed_in
+from seepage.request._given import HandedIn, handed_in
 from seepage.request._people import RequestPeople
 from seepage.request._targets import Targets
 from seepage.request._together import overlapping, stage
@@ -154,7 +154,8 @@ def _measured(folder: Path, people: RequestPeople, targets: Targets, what: str) 
     finder = Finder.of(people.table.native, ids=people.ids)
     with followed(what, len(given)) as tell:
         for each in given:
-            name = each.name if each.name not in found else f"{each.name} ({len(found)})"
+            name = each.name if isinstance(each, HandedIn) else each.file
+            name = name if name not in found else f"{name} ({len(found)})"
             # A model and its table may have one stem.
             one = replace(looked_at(each, people, targets), name=name, file=each.file)
             one = found[name] = one.holding(_inside(folder, each.file, finder))

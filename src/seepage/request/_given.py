@@ -9,16 +9,12 @@ from typing import Any
 from seepage._python import tomllib
 from seepage._toml import from_toml
 from seepage.errors import InputError
+from seepage.tables import FORMATS
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".svg", ".pdf", ".eps", ".tif", ".tiff", ".gif", ".bmp")
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle", ".rds", ".rdata")
-_LOGS = (".log", ".txt", ".smcl", ".out", ".lst", ".md", ".html", ".ipynb", ".docx")
+_LOGS = (".log", ".txt", ".smcl", ".out", ".lst", ".md", ".ipynb", ".docx")
 FOLDER = "folder"
-_BESIDE = """\
-of = ["income"]
-by = ["sex"]
-statistics = ["mean", "count"]
-where = "age >= 65\""""
 # Texts of TOML, which may hold a hash, and comments.
 _TEXT_OR_COMMENT = re.compile(
     r'"""(?:\\.|.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL
@@ -34,7 +30,7 @@ class HandedIn:
     says: Mapping[str, Any] = field(default_factory=dict)
     """What the TOML file says, or the one beside it."""
     comments: tuple[str, ...] = ()
-    """The lines of this TOML file that have a comment."""
+    """The comments of this TOML file."""
 
     @property
     def file(self) -> str:
@@ -46,14 +42,9 @@ class HandedIn:
 class UnreadFile:
     """A file that is not looked into, and what is for it."""
 
-    name: str
+    file: str
     what: str
     reason: str
-
-    @property
-    def file(self) -> str:
-        """Its name in the folder."""
-        return self.name
 
 
 def handed_in(folder: Path) -> Iterator[HandedIn | UnreadFile]:
@@ -79,7 +70,7 @@ def handed_in(folder: Path) -> Iterator[HandedIn | UnreadFile]:
         elif suffix == ".toml":
             if path not in described:
                 yield HandedIn(path.stem, path, *_said(path))
-        elif suffix in (".csv", ".skops") or _is_described(path):
+        elif suffix in (*FORMATS, ".skops") or _is_described(path):
             beside = path.with_suffix(".toml")
             if beside.exists():
                 yield HandedIn(path.stem, path, *_said(beside))
@@ -93,7 +84,7 @@ def _is_described(path: Path) -> bool:
     """Return whether a file may have a TOML file beside it that says what it is."""
     suffix = path.suffix.lower()
     return path.is_file() and (
-        suffix in (".csv", ".skops") or (suffix in (".json", ".ubj", ".txt") and path.with_suffix(".toml").exists())
+        suffix in (*FORMATS, ".skops") or (suffix in (".json", ".ubj", ".txt") and path.with_suffix(".toml").exists())
     )
 
 
@@ -101,18 +92,17 @@ def _said(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the content of a TOML file, and its lines with a comment."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        comments = [each for each in _TEXT_OR_COMMENT.finditer(text) if each[0].startswith("#")]
-        lines = [text.count("\n", 0, each.start()) + 1 for each in comments]
-        return from_toml(text), tuple(f"the comment in line {line} of {path.name}" for line in lines)
+        comments = tuple(each[0] for each in _TEXT_OR_COMMENT.finditer(text) if each[0].startswith("#"))
+        return from_toml(text), comments
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
-        raise InputError(f"{path} is not TOML: {reason}. Beside a table it looks like this:\n\n{_BESIDE}") from None
+        raise InputError(f"{path} is not TOML: {reason}. Write lines as: of = ['income']") from None
     except OSError as reason:
         raise InputError(f"{path} cannot be read: {reason.strerror}.") from None
 
 
 def _undescribed(path: Path) -> str:
     beside = path.with_suffix(".toml").name
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() in FORMATS:
         return (
             f"nothing says of what it is: write {beside} beside it, with of, by, statistics and where for a table, or "
             "with formula and family for a regression"

@@ -1,11 +1,7 @@
 """Outputs that can be measured: regressions, models and tables of the people of a request."""
 
-import csv
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal, InvalidOperation
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -19,18 +15,24 @@ from seepage.attackers import SamplingLeakage
 from seepage.errors import InputError
 from seepage.linear import ModelTable, measure
 from seepage.linear.written import AssembledTable
-from seepage.request._cells import not_compared
 from seepage.request._given import HandedIn
 from seepage.request._people import RequestPeople
-from seepage.tables import STATISTICS, WORDS, Aggregate
+from seepage.tables import (
+    FORMATS,
+    PrintedDigits,
+    PrintedNumbers,
+    described_numbers,
+    not_compared,
+    printed_numbers,
+    read_grids,
+    texts_of,
+)
 
-_OF_A_TABLE = ("of", "by", "statistics", "margins")
+_OF_A_TABLE = ("of", "by", "statistics")
 _OF_A_CURVE = ("duration", "event", "times")
 _WHERE = "where"
 # What a file of a model holds.
 _ALL_DIGITS = "16 significant"
-# A printed number may be rounded, and was computed by another program.
-_ROUNDED, _OTHER_PROGRAM = 0.5001, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +61,25 @@ class RequestOutput:
     where: str | None = None
     """For whom it is."""
     unread: tuple[str, ...] = ()
-    """The cells of a table that were compared with nothing."""
+    """The cells that were compared with nothing."""
+    texts: tuple[str, ...] = ()
+    """The texts of these cells."""
+    numbers: PrintedNumbers | None = None
+    """Those of a table."""
+    contradictions: tuple[str, ...] = ()
+    """Printed numbers that are not the people's, in sentences."""
     assembled: AssembledTable | None = None
     """The fit of a regression, with the printed numbers next to it."""
 
-    def not_checked(self, leak: SamplingLeakage) -> tuple[str, ...]:
-        """Return the cells of its file that were compared with nothing."""
+    def checked(self, leak: SamplingLeakage) -> "RequestOutput":
+        """Return it with the cells of a regression that were compared with nothing."""
         comparison = None if self.assembled is None else self.assembled.comparison
         if comparison is None:
-            return self.unread
+            return self
         errors = any(name.startswith("standard error of") for name in leak.information.printed.names)
-        compared = comparison.compared(errors=errors)
-        return not_compared(comparison.table.rows, compared, min(i for i, _ in compared))
+        compared, rows = comparison.compared(errors=errors), comparison.table.rows
+        left = tuple(not_compared(rows, compared, min(i for i, _ in compared)))
+        return replace(self, unread=left, texts=tuple(texts_of(rows, compared)))
 
     @property
     def takes_noise(self) -> bool:
@@ -156,7 +165,7 @@ def _regression(
                 f"{given.name}.toml has no {name}: it says of what a regression is (formula, family), or a table (of, "
                 "by, statistics)."
             )
-    numbers = given.path if given.path.suffix.lower() == ".csv" else None
+    numbers = given.path if given.path.suffix.lower() in (".csv", ".tsv") else None
     model = ModelTable(numbers=numbers, **says)
     assembled = model.on(people.frame(rows))
     what = f"{model.family} regression of {' and '.join(model.outcome)}"
@@ -177,26 +186,56 @@ def _skops(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows
 
 
 def _table(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> RequestOutput:
-    curve = any(key in says for key in _OF_A_CURVE)
-    _check_keys(given, says, (*_OF_A_CURVE, "by") if curve else _OF_A_TABLE)
-    # The filter is the table's: the levels of a column are those of everybody.
+    if any(key in says for key in _OF_A_CURVE):
+        return _curve(given, says, people, rows)
+    _check_keys(given, says, _OF_A_TABLE)
     where = given.says.get(_WHERE)
-    table = KaplanMeier(**says, where=where) if curve else Aggregate(**says, where=where)
-    table.fit(people.table.native)
+    if given.path.suffix.lower() in FORMATS:
+        numbers, remark = printed_numbers(given.path, says, people.table, where), ""
+    else:
+        numbers = described_numbers(says, people.table, where)
+        remark = "No file of numbers is next to it: the table was made from the people."
+    made = numbers.table
+    table = None if made is None else made.fit(people.table.native)
+    what = f"table of {numbers.statistics()}" if numbers.claims else "table"
+    output = RequestOutput(given.name, what, people, rows, table, digits=numbers.digits, remark=remark)
+    return replace(
+        output,
+        numbers=numbers,
+        texts=numbers.texts,
+        unread=numbers.not_checked,
+        contradictions=numbers.contradictions,
+    )
+
+
+def _curve(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> RequestOutput:
+    _check_keys(given, says, (*_OF_A_CURVE, "by"))
+    # The filter is the table's: the levels of a column are those of everybody.
+    curve = KaplanMeier(**says, where=given.says.get(_WHERE)).fit(people.table.native)
     by = f" by {' and '.join(says['by'])}" if says.get("by") else ""
-    what = f"survival of {says.get('event')}{by}" if curve else f"table of {_named(says)}{by}"
-    if given.path.suffix.lower() != ".csv":
-        remark = "No CSV lies beside it: the table was made anew from the people."
-        return RequestOutput(given.name, what, people, rows, table, remark=remark)
-    # A curve has a row for each time.
-    digits, unread = _compared(given, Table.of(table.frame_), (*says.get("by", ()), *(["time"] if curve else [])))
-    return RequestOutput(given.name, what, people, rows, table, digits=digits, unread=unread)
-
-
-def _named(says: Mapping[str, Any]) -> str:
-    statistics = says.get("statistics", ("mean", "count"))
-    of = says.get("of", ())
-    return f"{' and '.join(statistics)}{' of ' + ' and '.join(of) if of else ''}"
+    output = RequestOutput(given.name, f"survival of {says.get('event')}{by}", people, rows, curve)
+    if given.path.suffix.lower() not in FORMATS:
+        return replace(output, remark="No file of numbers is next to it: the curve was made from the people.")
+    made, grid, keys = Table.of(curve.frame_), read_grids(given.path).grids[0], (*says.get("by", ()), "time")
+    heads = [head.lower() for head in grid[0]]
+    for name in (*keys, "survival"):
+        if name.lower() not in heads:
+            raise InputError(f"{given.path.name} has no column {name!r}. It has {several(grid[0])}.")
+    *places, last = (heads.index(name.lower()) for name in (*keys, "survival"))
+    cells = zip(*(map(_plain, made.column(name)) for name in keys), strict=True)
+    true = dict(zip(cells, made.column("survival").tolist(), strict=True))
+    compared, digits = {(0, j) for j in (*places, last)}, 0
+    for i, row in enumerate(grid[1:], 1):
+        key, numbers = tuple(_plain(row[j]) for j in places), PrintedDigits.all_of(row[last])
+        if key not in true or len(numbers) != 1:
+            continue
+        if not numbers[0].is_near(true[key]):
+            another = f"survival at {', '.join(key)} is {row[last]} in it, and {true[key]:.6g} of these people"
+            return replace(output, contradictions=(another,))
+        compared |= {(i, j) for j in (*places, last)}
+        digits = max(digits, numbers[0].decimals)
+    left = tuple(not_compared(grid, compared))
+    return replace(output, digits=digits, unread=left, texts=tuple(texts_of(grid, compared)))
 
 
 def _check_keys(given: HandedIn, says: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -208,124 +247,10 @@ def _check_keys(given: HandedIn, says: Mapping[str, Any], known: Sequence[str]) 
             )
 
 
-def _compared(given: HandedIn, made: Table, by: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-    """Hold a printed table against the one that the people make; return how many decimals it has, and other cells.
-
-    Cells are found by their values of `by`, columns by their names; where these are others, by what is in them: whoever
-    prints a table names its columns, and puts them in order, as they like.
-    """
-    try:
-        text = given.path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{given.path.name} is not text in UTF-8: save it so, as CSV UTF-8 in Excel.") from None
-    rows = [row for row in csv.reader(text.splitlines()) if any(row)]
-    if not rows:
-        raise InputError(f"{given.path.name} is empty: it should hold the table, below a row of heads.")
-    heads, body = [head.strip() for head in rows[0]], rows[1:]
-    names = [name for name in made.names if name not in by]
-    missing = [name for name in by if name not in heads]
-    if missing:
-        raise InputError(f"{given.path.name} has no column {missing[0]!r}, by which its cells are. It has {heads}.")
-    columns = _columns(given, heads, names, by)
-    places = {tuple(_plain(made.column(name)[i]) for name in by): i for i in range(len(made))}
-    keys = list[tuple[str, ...]]()
-    for row in body:
-        if len(row) != len(heads):
-            raise InputError(f"{given.path.name} has a row of {len(row)} cells below {len(heads)} heads: {row}.")
-        keys.append(tuple(_plain(row[heads.index(name)]) for name in by))
-        if keys[-1] not in places:
-            raise _another(given, f"it has a cell {', '.join(keys[-1])}, in which nobody is")
-    if len(set(keys)) < len(places):
-        left = next(key for key in places if key not in keys)
-        raise _another(given, f"it has no cell {', '.join(left)}, in which somebody is")
-    order = [places[key] for key in keys]
-    true = {name: np.asarray(made.column(name), dtype=np.float64)[order] for name in names}
-    written = {at: [_number(given, row[at].strip(), heads[at]) for row in body] for at in columns}
-    if any(name not in heads for name in names):
-        columns = [columns[i] for i in _order([_missed(written[at], true[name]) for at in columns] for name in names)]
-    for name, at in zip(names, columns, strict=True):
-        for i in _missed(written[at], true[name]):
-            cell = f" of {', '.join(keys[i])}" if keys[i] else ""
-            raise _another(
-                given, f"{heads[at]}{cell} is {body[i][at].strip()} in it, and {true[name][i]:.6g} of these people"
-            )
-    digits = max((decimals for column in written.values() for _, decimals in column), default=0)
-    compared = [*columns, *(heads.index(name) for name in by)]
-    compared += [at for at, head in enumerate(heads) if not head and _is_row_numbers([row[at] for row in body])]
-    known = _words(" ".join((*made.names, *STATISTICS, *WORDS)))
-    cells = {(0, at) for at in compared if _words(heads[at]) <= known}
-    return digits, not_compared(rows, cells | {(i, at) for i in range(1, len(rows)) for at in compared})
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", text.lower()))
-
-
-def _is_row_numbers(cells: Sequence[str]) -> bool:
-    return any(list(cells) == [str(i + first) for i in range(len(cells))] for first in (0, 1))
-
-
-def _missed(written: Sequence[tuple[float, int]], true: Array) -> list[int]:
-    """Return the places at which a column is not what it should be, to the digits that it has."""
-    found = []
-    for i, ((value, decimals), each) in enumerate(zip(written, true.tolist(), strict=True)):
-        near = _ROUNDED * 10.0**-decimals + _OTHER_PROGRAM * abs(each)
-        if not (abs(value - each) <= near or (isnan(value) and isnan(each))):
-            found.append(i)
-    return found
-
-
-def _order(missed: Iterable[Sequence[Sequence[int]]]) -> list[int]:
-    """Return which printed column each number is: the one with which all of them are missed least often."""
-    from scipy.optimize import linear_sum_assignment
-
-    costs = np.array([[len(each) for each in row] for row in missed], dtype=np.float64)
-    # Where two are as near, the order in which they are printed decides.
-    costs += 1e-6 * np.abs(np.subtract.outer(*(np.arange(size) for size in costs.shape)))
-    return [int(i) for i in linear_sum_assignment(costs)[1]]
-
-
-def _columns(given: HandedIn, heads: Sequence[str], names: Sequence[str], by: Sequence[str]) -> list[int]:
-    """Return where each number stands: by its name, or by its place if there are as many."""
-    if all(name in heads for name in names):
-        return [heads.index(name) for name in names]
-    rest = [i for i, head in enumerate(heads) if head not in by]
-    if len(rest) != len(names):
-        raise InputError(
-            f"{given.path.name} has {len(rest)} columns of numbers, and what {given.name}.toml says makes "
-            f"{len(names)}: {several(list(names))}. Say in it what is printed, no more and no less."
-        )
-    return rest
-
-
-def _number(given: HandedIn, text: str, head: str) -> tuple[float, int]:
-    try:
-        return _parsed(text)
-    except InvalidOperation:
-        raise InputError(
-            f"{given.path.name} holds {text!r} in {head!r}, which is no number: print each number, with a point."
-        ) from None
-
-
-def _parsed(text: str) -> tuple[float, int]:
-    """Return a number and its decimals."""
-    found = Decimal(text)
-    return float(found), len(text.lower().partition("e")[0].partition(".")[2])
-
-
 def _plain(value: object) -> str:
-    """Return a value of a cell as it is written: a number with as many digits as a double has."""
+    """Return a value as it is written: a number with as many digits as a double has."""
     text = str(value).strip()
     try:
-        number = float(text)
+        return f"{float(text):.15g}" if len(text) < 16 else text
     except ValueError:
         return text
-    short = f"{number:.15g}"
-    return short if Decimal(text) in (Decimal(short), Decimal(repr(number))) else text
-
-
-def _another(given: HandedIn, why: str) -> InputError:
-    return InputError(
-        f"{given.path.name} is not the table of these people: {why}. Ask for the people it was made of, or for the "
-        f"filter (where) in {given.name}.toml."
-    )

@@ -11,7 +11,7 @@ from seepage.attackers import SamplingLeakage
 from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import Rule, Word
 from seepage.request._output import RequestOutput
-from seepage.tables import Aggregate
+from seepage.tables import NumberTable, TableNumber
 
 
 def answered(appetite: RiskAppetite, leak: SamplingLeakage, output: RequestOutput | None) -> tuple[Rule, ...]:
@@ -27,7 +27,7 @@ def answered(appetite: RiskAppetite, leak: SamplingLeakage, output: RequestOutpu
     """
     printed = leak.information.printed
     model = None if output is None else output.model
-    if isinstance(model, Aggregate):
+    if isinstance(model, NumberTable):
         assert output is not None
         return tuple(_of_table(appetite, model, Table.of(output.frame)))
     if isinstance(model, KaplanMeier) or printed.checks is not None:
@@ -38,37 +38,41 @@ def answered(appetite: RiskAppetite, leak: SamplingLeakage, output: RequestOutpu
     return (_at_least("safe_dof_threshold", free, appetite.safe_dof_threshold, "residual degrees of freedom"),)
 
 
-def _of_table(appetite: RiskAppetite, table: Aggregate, people: Table) -> Iterator[Rule]:
-    cell, cells = _cells([people.column(name) for name in table.by], len(people))
-    statistics = set(table.statistics)
-    of = {name: people.column(name) for name in table.of}
-    numbers = {name: column for name, column in of.items() if column.dtype.kind in "iufb"}
-    sums = {} if not statistics & {"mean", "sum"} else numbers
-    # The shares of a category are the counts of its values.
-    shares = of if "share" in statistics else {name: of[name] for name in of if name not in numbers}
-    if appetite.safe_threshold is not None:
-        counted = [] if statistics == {"sd"} else [_fewest(cell, cells)]
-        counted += [_fewest(*_crossed(cell, cells, column)) for column in shares.values()]
-        if counted:
-            yield _at_least("safe_threshold", min(counted), appetite.safe_threshold, "people in the smallest cell")
+def _of_table(appetite: RiskAppetite, table: NumberTable, people: Table) -> Iterator[Rule]:
+    groups: dict[tuple[str, ...], list[TableNumber]] = {}
+    for number in table.numbers:
+        groups.setdefault(number.by, []).append(number)
+    fewest, free = list[float](), list[float]()
+    sums: list[tuple[NDArray[np.intp], Array]] = []
+    for by, numbers in groups.items():
+        cell, cells = _cells([people.column(name) for name in by], len(people))
+        if any(number.statistic != "sd" for number in numbers):
+            fewest.append(_fewest(cell, cells))
+        for name in dict.fromkeys(number.column for number in numbers if number.level is not None):
+            fewest.append(_fewest(*_crossed(cell, cells, people.column(str(name)))))
+        for name in dict.fromkeys(n.column for n in numbers if n.level is None and n.statistic in ("mean", "sum")):
+            sums.append((cell, people.column(str(name)).astype(np.float64)))
+        if any(number.statistic == "sd" for number in numbers):
+            free.append(max(_fewest(cell, cells) - 1.0, 0.0))
+    if appetite.safe_threshold is not None and fewest:
+        yield _at_least("safe_threshold", min(fewest), appetite.safe_threshold, "people in the smallest cell")
     if sums:
-        yield from _dominance(appetite, [column.astype(np.float64) for column in sums.values()], cell)
-    if "sd" in statistics and appetite.safe_dof_threshold is not None:
-        free = max(_fewest(cell, cells) - 1.0, 0.0)
-        yield _at_least("safe_dof_threshold", free, appetite.safe_dof_threshold, "degrees of freedom in a cell")
+        yield from _dominance(appetite, sums)
+    if free and appetite.safe_dof_threshold is not None:
+        yield _at_least("safe_dof_threshold", min(free), appetite.safe_dof_threshold, "degrees of freedom in a cell")
 
 
-def _dominance(appetite: RiskAppetite, columns: Sequence[Array], cell: NDArray[np.intp]) -> Iterator[Rule]:
+def _dominance(appetite: RiskAppetite, sums: Sequence[tuple[NDArray[np.intp], Array]]) -> Iterator[Rule]:
     named: list[tuple[str, float]] = []
     if appetite.safe_nk_k is not None:
         named.append(("safe_nk_k", appetite.safe_nk_k))
     if appetite.safe_pratio_p is not None:
         named.append(("safe_pratio_p", appetite.safe_pratio_p))
-    if any((column < 0).any() for column in columns):
+    if any((column < 0).any() for _, column in sums):
         for name, limit in named:
             yield Rule(name, "review", limit, None, "it is not defined for values below zero")
         return
-    found = [np.sort(column[cell == one])[::-1] for column in columns for one in np.unique(cell)]
+    found = [np.sort(column[cell == one])[::-1] for cell, column in sums for one in np.unique(cell)]
     held = [values[~np.isnan(values)] for values in found]
     for name, limit in named:
         if name == "safe_nk_k":

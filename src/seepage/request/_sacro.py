@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from seepage._records import Json
 from seepage._version import __version__
@@ -32,26 +32,6 @@ _TYPE = "custom"
 _RESERVED = ("results.json", "config.json", "outputs.json")
 # The viewer shows summaries, comments and text as HTML: what looks like a tag becomes a quotation mark.
 _MARKUP = str.maketrans("<>", "\u2039\u203a")
-
-
-class AcroRecords(Protocol):
-    """The records of a session of ACRO."""
-
-    def add(self, **fields: Any) -> None:
-        """Add one."""
-
-    def get_keys(self) -> list[str]:
-        """Return their ids."""
-
-    def rename(self, old: str, new: str) -> None:
-        """Give one another id."""
-
-
-class Session(Protocol):
-    """A session of ACRO: `acro.ACRO()`."""
-
-    config: dict[str, Any]
-    results: AcroRecords
 
 
 @dataclass(frozen=True)
@@ -126,7 +106,7 @@ def write_folder(place: Path, verdict: Decided, written: DocumentFiles) -> None:
     write_together([NewFile(place / each, content) for each, content in {**sums, **files}.items()])
 
 
-def add_to(session: Session, verdict: Decided, written: DocumentFiles) -> None:
+def add_to(session: Any, verdict: Decided, written: DocumentFiles) -> None:
     """Add records to a session of ACRO, which copies their files when it is finalised."""
     # ACRO, whose session this is, has it.
     import pandas as pd

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from seepage import pages
 from seepage._records import Json
@@ -13,7 +14,7 @@ from seepage.pages import DocumentFiles
 from seepage.request._decided import Decided, MissedTarget, Rule
 from seepage.request._document import about, document, pictures, reasons
 from seepage.request._held import Figure
-from seepage.request._sacro import Session, add_to, stem, write_folder
+from seepage.request._sacro import add_to, stem, write_folder
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Verdict(Decided):
         for stage in self.stages:
             yield self.name, stage.name, f"{len(stage.outputs)} outputs", stage.word, " ".join(reasons(stage))
 
-    def to_sacro(self, into: "str | os.PathLike[str] | Session") -> None:
+    def to_sacro(self, into: Any) -> None:
         """Hand it to SACRO: as a folder that SACRO Viewer opens, or into a session of ACRO.
 
         Each output is a record with its own file, its word as the status (what was not checked is for review), and

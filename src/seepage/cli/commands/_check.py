@@ -32,6 +32,9 @@ class _Check(options.Measured):
             "--earlier",
         ),
     ] = None
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Of a folder of outputs: describe each of them, and check nothing.")
+    ] = False
     stream: options.Stream = None
     format: Annotated[Format, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=options.OUT)] = (
         Format.text
@@ -66,7 +69,7 @@ class _Check(options.Measured):
     quiet: options.Quiet = False
 
     # What says something of a folder of outputs.
-    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "format", "output", "report")
+    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "draft", "format", "output", "report")
     _FOLDERS = ("out", "sacro", "edition")
     _OF_BOTH = ("force", "quiet")
 
@@ -85,7 +88,12 @@ class _Check(options.Measured):
 
     def refuse_beside_a_model(self) -> None:
         """Refuse what is about a folder of outputs, and ask for what a model needs."""
-        for name, value in (("--people", self.people), ("--earlier", self.earlier), ("--sacro", self.sacro)):
+        for name, value in (
+            ("--people", self.people),
+            ("--earlier", self.earlier),
+            ("--draft", self.draft or None),
+            ("--sacro", self.sacro),
+        ):
             if value is not None:
                 raise typer.BadParameter(
                     f"{self.model} is no folder of outputs: leave it out, and name the rows behind the model.",
@@ -192,6 +200,7 @@ def _requests(asked: _Check) -> None:
     from seepage.cli.terminal import Waiting, aside, check_outputs, printable, screen, show_written
     from seepage.release import Policy
     from seepage.request import check as checked
+    from seepage.request import draft
 
     asked.refuse_beside_requests()
     folders = [asked.model, *map(Path, asked.data or ())]
@@ -228,7 +237,10 @@ def _requests(asked: _Check) -> None:
         policy = None if file is None or file.policy == Policy() else file.policy
         with waiting.doing(f"reading {asked.people}"):
             people = whole_frame(asked.people)
-        for folder in folders:
+        drafts = [
+            path for folder in folders if asked.draft for path in draft(folder, people=people, ids=asked.ids or "id")
+        ]
+        for folder in () if asked.draft else folders:
             with waiting.doing(f"checking {folder.name}"):
                 found = checked(
                     folder,
@@ -239,6 +251,9 @@ def _requests(asked: _Check) -> None:
                     risk_appetite=None if file is None else file.risk_appetite,
                 )
             verdicts.append(found if asked.edition is options.Edition.internal else found.for_everybody())
+    if asked.draft:
+        screen().print("\n".join(f"{path}\n{path.read_text()}" for path in drafts), markup=False, highlight=False)
+        raise typer.Exit(Ending.DONE)
     document = _document(verdicts, asked.format)
     if asked.output is not None:
         write_file(asked.output, document + "\n", private=asked.edition is options.Edition.internal)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._tables import Table
-from seepage._where import check_where, columns_of, holds
+from seepage._where import columns_of, holds
 from seepage.execution.storage import FileStore, Unit
 from seepage.linear.information import WARM
 
@@ -23,7 +23,7 @@ class Where:
     words: str
 
     def __post_init__(self) -> None:
-        check_where(self.words)
+        columns_of(self.words)
 
     def __str__(self) -> str:
         return self.words

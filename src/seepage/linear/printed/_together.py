@@ -8,7 +8,6 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._where import either
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import Files, FileStore, Filter, Unit
 from seepage.linear.files import FileRows, PeopleInFiles, Where
@@ -46,7 +45,8 @@ class SharedTable:
                     "ids=...)."
                 )
         filters = tuple(part.files.where for part in each)
-        union = either(None if each is None else str(each) for each in filters)
+        each_filter = dict.fromkeys(None if each is None else str(each) for each in filters)
+        union = None if None in each_filter else " or ".join(map(str, each_filter))
         if all(one == filters[0] for one in filters):
             files = each[0].files
             return cls(each, files, np.ones((files.count, len(each)), dtype=bool))

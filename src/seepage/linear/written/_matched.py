@@ -23,6 +23,10 @@ Mask = NDArray[np.bool_]
 _ITERATED = 1e-5
 
 
+class MismatchError(InputError):
+    """Printed numbers are not those of the fit."""
+
+
 @dataclass(frozen=True)
 class MatchedNumber:
     """A cell, and what it was compared with."""
@@ -77,13 +81,13 @@ class Comparison:
         path, rows = self.table.path, {each.row for each in self.matched}
         others = {row for row, *_ in self.differing}
         if len(rows) <= len(others) or not rows:
-            raise InputError(
+            raise MismatchError(
                 f"{path} is not the table of these people: {len(rows)} of its rows match the fit to them, and "
                 f"{len(others) or 'no others'} name its terms. Were other people, weights or another formula used?"
             )
         if self.differing:
             row, column, printed, fitted = self.differing[0]
-            raise InputError(
+            raise MismatchError(
                 f"{path}: row {row + 1}, column {column + 1} prints {printed}, and the fit to these people has "
                 f"{fitted:.6g} ({len(self.differing)} cells differ). Were other people, weights, ties, levels or "
                 "another outcome used?"
