@@ -20,7 +20,6 @@ from seepage.linear.information._geometry import published_of as published_of
 from seepage.linear.information._information import ExactInformation as ExactInformation
 from seepage.linear.information._information import LinearInformation as LinearInformation
 from seepage.linear.information._information import Noised as Noised
-from seepage.linear.information._parameters import PublishedParameters as PublishedParameters
 from seepage.linear.information._passes import WARM as WARM
 from seepage.linear.information._passes import Adding as Adding
 from seepage.linear.information._passes import Kept as Kept
@@ -32,6 +31,7 @@ from seepage.linear.information._preprocessing import preprocessing_of as prepro
 from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._pushes import Pushes as Pushes
 from seepage.linear.information._pushes import Reach as Reach
+from seepage.linear.information._refit import PublishedParameters as PublishedParameters
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import ChangedScales as ChangedScales
 from seepage.linear.information._scales import NoiseShape as NoiseShape

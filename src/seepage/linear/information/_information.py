@@ -21,9 +21,8 @@ from seepage.leakage.owners import Several
 from seepage.leakage.types import Assurance, Kind, Who
 from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._geometry import Geometry, published_of
-from seepage.linear.information._parameters import PublishedParameters
 from seepage.linear.information._preprocessing import Preprocessing
-from seepage.linear.information._refit import Refit, warn_unanswered
+from seepage.linear.information._refit import PublishedParameters, Refit, warn_unanswered
 from seepage.linear.information._scorer import Scorer
 from seepage.linear.information._shape import Shaping, noise_assumptions
 from seepage.linear.objective import JointSums, NewtonSums, Squared, newton_sums

@@ -1,6 +1,8 @@
 """What a linear model minimizes, its derivatives as sums over rows, and the exact minimizer."""
 
+from seepage.linear.objective._absolute import Smooth as Smooth
 from seepage.linear.objective._absolute import minimize_absolute as minimize_absolute
+from seepage.linear.objective._absolute import settled_signs as settled_signs
 from seepage.linear.objective._estimators import Objective as Objective
 from seepage.linear.objective._estimators import balance_of as balance_of
 from seepage.linear.objective._estimators import check_known as check_known
@@ -45,5 +47,3 @@ from seepage.linear.objective._separation import chosen as chosen
 from seepage.linear.objective._separation import escape_of as escape_of
 from seepage.linear.objective._separation import no_minimizer as no_minimizer
 from seepage.linear.objective._separation import who_tells as who_tells
-from seepage.linear.objective._signs import Smooth as Smooth
-from seepage.linear.objective._signs import settled_signs as settled_signs
