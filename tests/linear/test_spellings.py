@@ -30,7 +30,6 @@ from sklearn.linear_model import (
     LogisticRegression,
     PoissonRegressor,
     Ridge,
-    RidgeClassifier,
     RidgeCV,
     TweedieRegressor,
 )
@@ -164,11 +163,6 @@ ILL = "ill ~ age + dose + time + smoker"
 ROOTS = sm.families.Poisson(sm.families.links.Sqrt())
 
 
-def encoded(model: Any, y: Any) -> seepage.Leakage:
-    wards = make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough")
-    return measured(make_pipeline(wards, model), WARDS, y)
-
-
 def words(*names: Any) -> seepage.Leakage:
     return measured(LogisticRegression(C=0.5, **TIGHT), y=np.array(names)[YES])
 
@@ -273,22 +267,6 @@ REFITTED: list[list[Spelling]] = [
         lambda: measured(weights=pd.Series(WEIGHTS)),
         lambda: measured(Ridge(2.0), weights=WEIGHTS),
         lambda: measured(Ridge(4.0), weights=2 * WEIGHTS),
-    ],
-    [
-        lambda: measured(PoissonRegressor(alpha=0.1, **NEWTON), y=COUNT, weights=WEIGHTS),
-        lambda: measured(PoissonRegressor(alpha=0.1, **NEWTON), y=COUNT, weights=3 * WEIGHTS),
-    ],
-    [
-        lambda: measured(LogisticRegression(C=0.5, class_weight={0: 1.0, 1: 3.0}, **TIGHT), y=YES),
-        lambda: measured(LogisticRegression(C=0.5, **TIGHT), y=YES, weights=1.0 + 2.0 * YES),
-    ],
-    [
-        lambda: measured(LogisticRegression(C=0.5, class_weight={0: 1.0, 1: 3.0}, **TIGHT), y=YES, weights=WEIGHTS),
-        lambda: measured(LogisticRegression(C=0.5, **TIGHT), y=YES, weights=WEIGHTS * (1.0 + 2.0 * YES)),
-    ],
-    [
-        lambda: measured(RidgeClassifier(2.0, class_weight={0: 1.0, 1: 3.0}), y=YES, public_label=True),
-        lambda: measured(RidgeClassifier(2.0), y=YES, weights=1.0 + 2.0 * YES, public_label=True),
     ],
     [
         lambda: measured(GLM("poisson"), y=COUNT),
@@ -404,10 +382,6 @@ REFITTED: list[list[Spelling]] = [
         lambda: measured(GLM(absolute=0.04 * N, penalty=0.06 * N)),
     ],
     [
-        lambda: measured(RidgeClassifier(2.0), y=YES, public_label=True),
-        lambda: measured(Ridge(2.0), y=2.0 * YES - 1.0, public_label=True),
-    ],
-    [
         lambda: measured(X=FRAME[["age", "dose"]]),
         lambda: measured(make_pipeline(make_column_transformer(("passthrough", ["age", "dose"])), Ridge(2.0))),
     ],
@@ -421,29 +395,6 @@ REFITTED: list[list[Spelling]] = [
         lambda: measured(make_pipeline(StandardScaler(with_mean=False), StandardScaler(with_std=False), Ridge(2.0))),
         lambda: measured(
             make_pipeline(StandardScaler(), Ridge(2.0)), noise=GaussianNoise(covariance=SIGMA**2 * np.eye(5))
-        ),
-    ],
-    [
-        lambda: measured(make_pipeline(SimpleImputer(), StandardScaler(), Ridge(2.0))),
-        lambda: measured(make_pipeline(StandardScaler(), SimpleImputer(), Ridge(2.0))),
-    ],
-    [
-        lambda: measured(make_pipeline(StandardScaler(), LogisticRegression(**TIGHT)), y=YES, weights=WEIGHTS),
-        lambda: measured(
-            make_pipeline(
-                StandardScaler(with_mean=False), MaxAbsScaler(), StandardScaler(), LogisticRegression(**TIGHT)
-            ),
-            y=YES,
-            weights=WEIGHTS,
-        ),
-    ],
-    [
-        lambda: measured(make_pipeline(StandardScaler(), LogisticRegression(**TIGHT)), y=YES),
-        lambda: measured(
-            make_pipeline(
-                make_column_transformer(*((StandardScaler(), [name]) for name in NAMES)), LogisticRegression(**TIGHT)
-            ),
-            y=YES,
         ),
     ],
     [
@@ -593,7 +544,7 @@ REFITTED: list[list[Spelling]] = [
         lambda: by_lifelines(FOLLOWED.assign(weight=WEIGHTS), weights_col="weight", robust=True),
     ],
 ]
-# Files are not refitted; refits of cells that hold a mean take long, and one list above has them.
+# Files are not refitted.
 NOT_REFITTED: list[list[Spelling]] = [
     [partial(by_solver, name) for name in ("newton-cholesky", "lbfgs", "newton-cg", "liblinear", "sag", "saga")],
     [
@@ -604,23 +555,6 @@ NOT_REFITTED: list[list[Spelling]] = [
     [
         lambda: measured(weights=WEIGHTS),
         lambda: in_files(Ridge(2.0), "cost", weights="weight", files=2),
-    ],
-    [
-        lambda: measured(make_pipeline(SimpleImputer(), StandardScaler(), Ridge(2.0)), HOLED),
-        lambda: measured(
-            make_pipeline(
-                make_column_transformer(*((SimpleImputer(), [name]) for name in NAMES)), StandardScaler(), Ridge(2.0)
-            ),
-            HOLED,
-        ),
-        lambda: measured(
-            make_pipeline(SimpleImputer(), StandardScaler(with_std=False), StandardScaler(with_mean=False), Ridge(2.0)),
-            HOLED,
-        ),
-    ],
-    [
-        lambda: measured(make_pipeline(SimpleImputer(), StandardScaler(with_std=False), Ridge(2.0)), HOLED),
-        lambda: measured(make_pipeline(StandardScaler(with_std=False), SimpleImputer(), Ridge(2.0)), HOLED),
     ],
     [
         lambda: measured(LogisticRegression(**TIGHT), y=YES),
@@ -641,10 +575,6 @@ def in_months() -> seepage.Leakage:
 def twice(rows: Any) -> Any:
     """Return rows with the third once more."""
     return pd.concat([rows, rows.iloc[[3]]], ignore_index=True)
-
-
-def dummies(model: Any, y: Any) -> seepage.Leakage:
-    return measured(model, pd.get_dummies(WARDS, columns=["ward"], drop_first=True, dtype=float), y)
 
 
 SAME = dict.fromkeys([*NAMES, "eta", "dfil", "outcome 0"], 1.0)
@@ -685,15 +615,6 @@ UNITS = [
         lambda: measured(Ridge(2.0), y=2.0 * YES - 1.0, noise=2 * SIGMA),
         {**dict.fromkeys(NAMES, 1.0), "outcome 0": 0.5},
         id="outcomes of 0 and 1, and signs",
-    ),
-    pytest.param(
-        lambda: encoded(Ridge(2.0), NUMBER), lambda: dummies(Ridge(2.0), NUMBER), SAME, id="levels, and dummies by hand"
-    ),
-    pytest.param(
-        lambda: encoded(LogisticRegression(**TIGHT), YES),
-        lambda: dummies(LogisticRegression(**TIGHT), YES),
-        SAME,
-        id="levels, and dummies by hand, of a logistic regression",
     ),
     pytest.param(
         lambda: measured(weights=1.0 + (np.arange(N) == 3)),
