@@ -154,6 +154,20 @@ def test_every_outcome_that_fits_the_file_has_the_determined_ones(seed):
     assert determined > 0
 
 
+def test_every_class_that_fits_the_file_is_the_determined_one():
+    determined = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        X, y = random.integers(0, 5, (10, 2)).astype(float), random.integers(0, 2, 10)
+        model = RandomForestClassifier(3, min_samples_leaf=2, random_state=seed).fit(X, y)
+        matrix = _leaf_matrix(model, X)
+        fits = [one for one in itertools.product((0, 1), repeat=10) if np.array_equal(matrix @ one, matrix @ y)]
+        named = np.asarray(seepage.measure(model, X, y).determined()["determined"])
+        assert (np.array(fits)[:, named] == y[named]).all()
+        determined += named.sum()
+    assert determined > 50
+
+
 def test_a_file_gives_what_the_model_gives(tmp_path):
     X, y = DIABETES
     model = xgboost.XGBRegressor(n_estimators=100, max_depth=3, n_jobs=1).fit(X, y)
@@ -267,7 +281,7 @@ def test_what_is_known_besides():
 def test_a_sample_has_the_determined_outcomes_of_all(model, monkeypatch):
     X, y = DIABETES
     whole = seepage.measure(model.fit(X, y), X, y).determined()
-    monkeypatch.setattr("seepage.trees._determined.MOST", 100)
+    monkeypatch.setattr("seepage.trees._determined.DIRECT", 100)
     leak = seepage.measure(model, X, y)
     sample = leak.determined()
     exact = whole.loc[sample.index]
@@ -280,7 +294,7 @@ def test_a_sample_has_the_determined_outcomes_of_all(model, monkeypatch):
 
 def test_people_whose_iteration_ends_early_are_not_checked(monkeypatch):
     X, y = DIABETES
-    monkeypatch.setattr("seepage.trees._determined.MOST", 100)
+    monkeypatch.setattr("seepage.trees._determined.DIRECT", 100)
     monkeypatch.setattr("seepage.trees._determined._STEPS", (2, 2))
     leak = seepage.measure(NUMBERS[1].fit(X, y), X, y)
     assert leak.determined()["projection"].isna().all()

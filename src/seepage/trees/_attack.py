@@ -79,8 +79,8 @@ def recover(
         )
     prior = _outside(X, y, True)
     columns = prior[:, 1:] if len(classes) == 2 else prior
-    found = np.stack([boxed(each, columns[:, k]) for k, each in enumerate(equations)], axis=1)
-    chosen = (found[:, 0] > 0.5).astype(int) if len(classes) == 2 else found.argmax(axis=1)
+    result = np.stack([boxed(one, columns[:, k]) for k, one in enumerate(equations)], axis=1)
+    chosen = (result[:, 0] > 0.5).astype(int) if len(classes) == 2 else result.argmax(axis=1)
     guesses, outside = classes[chosen], classes[prior.argmax(axis=1)]
     right = float((guesses == y).mean())
     return Recovered("share right", right, float((outside == y).mean()), right, guesses, outside)

@@ -19,7 +19,7 @@ from seepage.execution.storage import followed
 from seepage.trees._equations import LeafEquations
 
 # The whole row space is computed up to this number of people, or of leaves if they are fewer.
-MOST: Final = 2_500
+DIRECT: Final = 2_500
 # Singular values below this share of the largest are zero.
 _ZERO: Final = 1e-10
 # The largest difference between a combination and the person's unit vector.
@@ -59,7 +59,7 @@ def determined(equations: LeafEquations, sample: NDArray[np.intp]) -> Determined
         The people to look at if there are too many for all.
     """
     equations = equations.scaled()
-    return _of_all(equations) if min(equations.matrix.shape) <= MOST else _of_some(equations, sample)
+    return _of_all(equations) if min(equations.matrix.shape) <= DIRECT else _of_some(equations, sample)
 
 
 def _of_all(equations: LeafEquations) -> Determined:

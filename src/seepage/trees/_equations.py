@@ -59,8 +59,8 @@ class LeafEquations:
         others[people] = False
         rest = self.matrix[:, np.flatnonzero(others)] @ self.outcome[others]
         matrix = sp.csr_array(self.matrix[:, people])
-        told = np.diff(matrix.indptr) > 0
-        return LeafEquations(matrix[told], (self.sums - rest)[told], self.outcome[people])
+        filled = np.diff(matrix.indptr) > 0
+        return LeafEquations(matrix[filled], (self.sums - rest)[filled], self.outcome[people])
 
 
 def outcomes(trees: Trees, y: Array) -> Array:
@@ -73,12 +73,12 @@ def outcomes(trees: Trees, y: Array) -> Array:
     if len(trees.classes) < 2:
         raise InputError("The outcome of this model has one class, which every file of it shows. Give two classes.")
     place = {label: i for i, label in enumerate(trees.classes.tolist())}
-    found = np.array([place.get(label, -1) for label in np.asarray(y).tolist()])
-    if (found < 0).any():
-        row = int(np.argmax(found < 0))
+    result = np.array([place.get(label, -1) for label in np.asarray(y).tolist()])
+    if (result < 0).any():
+        row = int(np.argmax(result < 0))
         raise InputError(f"y has {np.asarray(y)[row]!r} in row {row}, which is no class of this model.")
-    each = np.equal.outer(found, np.arange(len(trees.classes))).astype(np.float64)
-    return np.asarray(each if each.shape[1] > 2 else each[:, 1:])
+    indicator = np.equal.outer(result, np.arange(len(trees.classes))).astype(np.float64)
+    return np.asarray(indicator if indicator.shape[1] > 2 else indicator[:, 1:])
 
 
 def equations(trees: Trees, leaves: NDArray[np.int32], y: Array, weight: Array | None) -> tuple[LeafEquations, ...]:
@@ -98,13 +98,13 @@ def equations(trees: Trees, leaves: NDArray[np.int32], y: Array, weight: Array |
         raise UnsupportedError("Weights beside draws of rows are not measured. Fit with bootstrap=False.")
     if weight is not None:
         weights = weights * weight[:, None]
-    found = _of_means(trees, leaves, y, weights) if trees.link is None else _of_gradients(trees, leaves, y, weights)
-    for each in found:
-        allowed = _FITS * each.matrix.sum(axis=1) * (each.outcome.std() or 1.0)
-        off = ~(np.abs(each.sums - each.matrix @ each.outcome) <= allowed)
+    result = _of_means(trees, leaves, y, weights) if trees.link is None else _of_gradients(trees, leaves, y, weights)
+    for one in result:
+        allowed = _FITS * one.matrix.sum(axis=1) * (one.outcome.std() or 1.0)
+        off = ~(np.abs(one.sums - one.matrix @ one.outcome) <= allowed)
         if off.any():
             raise InputError(_misfit(trees, int(off.sum()), len(off)))
-    return found
+    return result
 
 
 def _misfit(trees: Trees, off: int, leaves: int) -> str:
@@ -168,11 +168,11 @@ def _of_gradients(trees: Trees, leaves: NDArray[np.int32], y: Array, weights: Ar
             matrix, nodes = _matrix(leaves[:, [tree]], weights[:, [tree]])
             parts[k].append(_LeafSums(matrix, value[nodes], matrix @ answer[:, k], matrix @ slope[:, k]))
         margin = margin + value[leaves[:, first_tree : first_tree + columns]]
-    whole = [_LeafSums.together(each) for each in parts]
+    whole = [_LeafSums.together(one) for one in parts]
     rate, penalty = _rate_and_penalty(whole, y)
     return tuple(
-        LeafEquations(each.matrix, each.expected + each.value * (each.slope + penalty) / rate, y[:, k])
-        for k, each in enumerate(whole)
+        LeafEquations(one.matrix, one.expected + one.value * (one.slope + penalty) / rate, y[:, k])
+        for k, one in enumerate(whole)
     )
 
 

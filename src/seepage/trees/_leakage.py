@@ -16,7 +16,7 @@ from seepage.leakage.types import By
 from seepage.trees._attack import Recovered, recover
 from seepage.trees._determined import Determined, determined
 from seepage.trees._equations import LeafEquations, equations, outcomes
-from seepage.trees._leaves import Leaves, beside_thresholds, leaves_of
+from seepage.trees._leaves import Leaves, leaves_of, near_thresholds
 from seepage.trees._read import Trees, read, read_file
 from seepage.trees._remedies import remedies
 from seepage.trees._values import by_trying, in_intervals
@@ -125,20 +125,20 @@ class TreeLeakage(Leakage):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        found = [
+        result = [
             "The attacker has the file of the model, and knows the covariates of everybody that it was fitted on.",
             "The splits are taken as they are: what their choice gives away is not counted.",
         ]
         if self.draws:
-            found.append(
+            result.append(
                 "The attacker knows the order of the training table: the file holds the seed by which each tree drew "
                 "its rows, as row numbers."
             )
         if self.fitted.trees.link is not None:
-            found.append("The attacker knows the learning rate and the penalty.")
+            result.append("The attacker knows the learning rate and the penalty.")
         if self.fitted.weight is not None:
-            found.append("The attacker knows the weights.")
-        return tuple(found)
+            result.append("The attacker knows the weights.")
+        return tuple(result)
 
     def determined(self, *, known_outcomes: float = 0.0, order_known: bool = True, seed: int = 0) -> Frame:
         """Return whose outcome comes back exactly, to an attacker who knows everybody's covariates.
@@ -164,14 +164,14 @@ class TreeLeakage(Leakage):
             iteration did not converge; `alike`, how many people have the same leaves as this one, with this one: of
             several only the sum can be determined.
         """
-        found = self._determined(known_outcomes, order_known, seed)
+        result = self._determined(known_outcomes, order_known, seed)
         columns: dict[str, Column] = {
-            "determined": found.within < self.fitted.step / 2,
-            "within": np.where(np.isfinite(found.within), found.within, np.nan),
-            "projection": found.projection,
-            "alike": self.fitted.alike[found.people],
+            "determined": result.within < self.fitted.step / 2,
+            "within": np.where(np.isfinite(result.within), result.within, np.nan),
+            "projection": result.projection,
+            "alike": self.fitted.alike[result.people],
         }
-        return self._frame(found.people, columns)
+        return self._frame(result.people, columns)
 
     def _determined(self, known_outcomes: float = 0.0, order_known: bool = True, seed: int = 0) -> Determined:
         if self.draws and not order_known:
@@ -194,14 +194,14 @@ class TreeLeakage(Leakage):
         random = np.random.default_rng(seed)
         unknown = np.sort(random.permutation(count)[int(known_outcomes * count) :])
         sample = np.sort(random.choice(len(unknown), min(_SAMPLE, len(unknown)), replace=False))
-        each = [determined(one.of(unknown), sample) for one in self._distinct_equations]
-        people = unknown[each[0].people]
-        within, projection = (np.stack([getattr(one, name) for one in each]) for name in ("within", "projection"))
-        if len(each) > 1:
+        columns = [determined(one.of(unknown), sample) for one in self._distinct_equations]
+        people = unknown[columns[0].people]
+        within, projection = (np.stack([getattr(one, name) for one in columns]) for name in ("within", "projection"))
+        if len(columns) > 1:
             # The class of a person is known from its own column, or from all others.
-            own = self.fitted.outcomes[people].argmax(axis=1)[None, :]
-            within = np.minimum(np.take_along_axis(within, own, axis=0), _without(within, own).max(axis=0))
-            projection = np.maximum(np.take_along_axis(projection, own, axis=0), _without(projection, own).min(axis=0))
+            row = self.fitted.outcomes[people].argmax(axis=1)[None, :]
+            within = np.minimum(np.take_along_axis(within, row, axis=0), _without(within, row).max(axis=0))
+            projection = np.maximum(np.take_along_axis(projection, row, axis=0), _without(projection, row).min(axis=0))
         # Classes are 0 or 1: a leaf that has only one gives it of all its people.
         certain = self._leaves.certain[people] & (self.fitted.trees.classes is not None)
         return Determined(people, projection[0], np.where(certain, 0.0, within[0]))
@@ -209,8 +209,8 @@ class TreeLeakage(Leakage):
     @property
     def _distinct_equations(self) -> tuple[LeafEquations, ...]:
         """Return the equations of all classes; of a forest, whose classes share them, those of one."""
-        found = self.fitted.equations
-        return found if self.fitted.trees.link is not None else found[:1]
+        result = self.fitted.equations
+        return result if self.fitted.trees.link is not None else result[:1]
 
     def recovered(self) -> Recovered:
         """Run the attack on the outcomes, and return what it finds beside a model that was fitted on other people.
@@ -290,22 +290,22 @@ class TreeLeakage(Leakage):
                 "The thresholds of this model are no middles between two people's values.\n"
                 "What they give away is not checked."
             )
-        found = beside_thresholds(
+        result = near_thresholds(
             self.fitted.trees.structure, self.fitted.features, self.fitted.leaves, self.fitted.drawn
         )
         names = self.fitted.table.names if self.fitted.steps is None else range(self.fitted.features.shape[1])
         columns: dict[str, Column] = {
-            "feature": np.array([names[i] for i in found.feature.tolist()], dtype=object),
-            "value": self.fitted.features[found.person, found.feature],
-            "threshold": found.threshold,
-            "neighbor": found.neighbor,
+            "feature": np.array([names[i] for i in result.feature.tolist()], dtype=object),
+            "value": self.fitted.features[result.person, result.feature],
+            "threshold": result.threshold,
+            "neighbor": result.neighbor,
         }
-        return self._frame(found.person, columns)
+        return self._frame(result.person, columns)
 
     def leaves(self) -> Frame:
         """Return how many different people each leaf has, and whether they all have the same outcome."""
-        found = self._leaves
-        columns = {"tree": found.tree, "people": found.people, "pure": found.pure}
+        result = self._leaves
+        columns = {"tree": result.tree, "people": result.people, "pure": result.pure}
         return frame(columns, self.people.library)
 
     @cached_property
@@ -357,8 +357,8 @@ class TreeLeakage(Leakage):
         rows = fitted.table.native if fitted.steps is None else fitted.features
 
         def measured(model: Any) -> tuple[float, float]:
-            found = TreeLeakage(replace(fitted, model=model))
-            return found.share, found.equations_per_person
+            result = TreeLeakage(replace(fitted, model=model))
+            return result.share, result.equations_per_person
 
         if fitted.weight is not None:
             raise UnansweredError("Remedies are not tried for models that were fitted with weights.")
@@ -394,15 +394,15 @@ class TreeLeakage(Leakage):
         count : int, default=10
             How many.
         """
-        found = self._all_unknown
-        smallest = self._leaves.smallest[found.people]
-        order = np.lexsort([smallest, -found.projection, found.within])[:count]
+        result = self._all_unknown
+        smallest = self._leaves.smallest[result.people]
+        order = np.lexsort([smallest, -result.projection, result.within])[:count]
         columns: dict[str, Column] = {
-            "determined": (found.within < self.fitted.step / 2)[order],
-            "projection": found.projection[order],
+            "determined": (result.within < self.fitted.step / 2)[order],
+            "projection": result.projection[order],
             "smallest_leaf": smallest[order],
         }
-        return self._frame(found.people[order], columns)
+        return self._frame(result.people[order], columns)
 
     def by_group(self, groups: By = None, **_: Any) -> Frame:
         """Return the share of people in each group whose outcome is determined.
@@ -412,8 +412,8 @@ class TreeLeakage(Leakage):
         groups : str or array-like, optional
             A column, or the group of each person; by default those that were given to `measure`.
         """
-        found = self._all_unknown
-        labels = self.people.labels(groups)[found.people]
+        result = self._all_unknown
+        labels = self.people.labels(groups)[result.people]
         values, place = np.unique(labels.astype(str), return_inverse=True)
         counts = np.bincount(place.ravel())
         columns = {"group": values, "people": counts, "determined": np.bincount(place.ravel(), self.returned) / counts}
@@ -424,11 +424,11 @@ class TreeLeakage(Leakage):
 
     def summary(self) -> str:
         """Return a few lines that a person can read."""
-        fitted, found, leaves, people = self.fitted, self._all_unknown, self._leaves, len(self.fitted.y)
-        exact = found.within < fitted.step / 2
-        close = np.isfinite(found.within) & ~exact
-        unsettled = np.isnan(found.projection)
-        sums = ~np.isfinite(found.within) & (fitted.alike[found.people] > 1)
+        fitted, result, leaves, people = self.fitted, self._all_unknown, self._leaves, len(self.fitted.y)
+        exact = result.within < fitted.step / 2
+        close = np.isfinite(result.within) & ~exact
+        unsettled = np.isnan(result.projection)
+        sums = ~np.isfinite(result.within) & (fitted.alike[result.people] > 1)
         order = " in the order of the training table" if self.draws else ""
         lines = [
             f"{fitted.leaves.shape[1]:,} trees, {len(leaves.tree):,} leaves, {people:,} people.",
@@ -436,14 +436,14 @@ class TreeLeakage(Leakage):
             f"- computes the outcome of {_share(exact, people)} exactly.",
         ]
         if close.any():
-            width = f"±{np.median(found.within[close]):.3g}"
+            width = f"±{np.median(result.within[close]):.3g}"
             lines.append(f"- computes the outcome of {_share(close, people)} to within {width} (median).")
         if sums.any():
             lines.append(f"- computes only sums over people with the same leaves, of {_share(sums, people)}.")
         if unsettled.any():
             lines.append(f"- Not checked: {_share(unsettled, people)}, as the iteration did not converge.")
-        if len(found.people) == people:
-            lines.append(f"- has {found.projection.sum():,.0f} independent equations about {people:,} outcomes.")
+        if len(result.people) == people:
+            lines.append(f"- has {result.projection.sum():,.0f} independent equations about {people:,} outcomes.")
         lines += [
             str(self.recovered()),
             f"The smallest leaf has {leaves.people.min():,} people; in {leaves.pure.sum():,} leaves all people have "
@@ -466,18 +466,18 @@ class TreeLeakage(Leakage):
 
 def _share(some: NDArray[np.bool_], people: int) -> str:
     """Return how many of all these are; of a sample, the share with an interval."""
-    count, found = len(some), int(some.sum())
+    count, result = len(some), int(some.sum())
     if count == people:
-        return f"{found:,} of {people:,} people ({found / people:.1%})"
+        return f"{result:,} of {people:,} people ({result / people:.1%})"
     rest = (1 - _CONFIDENCE) / 2
-    low = scipy.stats.beta.ppf(rest, found, count - found + 1) if found else 0.0
-    high = scipy.stats.beta.ppf(1 - rest, found + 1, count - found) if found < count else 1.0
-    return f"{low:.0%} to {high:.0%} of {people:,} people ({found} of {count} drawn)"
+    low = scipy.stats.beta.ppf(rest, result, count - result + 1) if result else 0.0
+    high = scipy.stats.beta.ppf(1 - rest, result + 1, count - result) if result < count else 1.0
+    return f"{low:.0%} to {high:.0%} of {people:,} people ({result} of {count} drawn)"
 
 
-def _without(columns: Array, own: NDArray[np.intp]) -> Array:
+def _without(columns: Array, row: NDArray[np.intp]) -> Array:
     """Return the columns of all classes but each person's own."""
-    others = np.arange(len(columns))[:, None] != own
+    others = np.arange(len(columns))[:, None] != row
     return np.asarray(columns.T[others.T].reshape(columns.shape[1], -1).T)
 
 

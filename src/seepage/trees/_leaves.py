@@ -71,7 +71,7 @@ class ThresholdValues:
     neighbor: Array
 
 
-def beside_thresholds(
+def near_thresholds(
     structure: Structure, X: Array, leaves: NDArray[np.int32], drawn: NDArray[np.bool_]
 ) -> ThresholdValues:
     """Return whose value alone is the nearest to a threshold on its side, where that is the middle of two values.
@@ -96,7 +96,7 @@ def beside_thresholds(
             left = np.where(known, value <= threshold, structure.missing_left[node])
             parts.append(_alone(person[known], node[known], value[known], left[known], structure))
             node = np.where(left, structure.left[node], structure.right[node])
-    person, feature, threshold, neighbor = (np.concatenate(each) for each in zip(*parts, strict=True))
+    person, feature, threshold, neighbor = (np.concatenate(item) for item in zip(*parts, strict=True))
     _, first = np.unique(np.stack([person, feature]), axis=1, return_index=True)
     return ThresholdValues(person[first], feature[first], threshold[first], neighbor[first])
 
@@ -112,9 +112,9 @@ def _alone(
     with np.errstate(invalid="ignore"):
         middle = np.abs(threshold - (below + above) / 2) <= _MIDDLE * np.maximum(above - below, 1e-300)
     nearest = np.where(left, below[place], above[place])
-    beside = (value == nearest) & middle[place]
+    near = (value == nearest) & middle[place]
     # Two people with the same value hide each other.
-    alone = np.bincount(2 * place[beside] + left[beside], minlength=2 * len(nodes)) == 1
-    kept = beside & alone[2 * place + left]
+    alone = np.bincount(2 * place[near] + left[near], minlength=2 * len(nodes)) == 1
+    unique = near & alone[2 * place + left]
     other = np.where(left, above[place], below[place])
-    return person[kept], structure.feature[node[kept]], structure.threshold[node[kept]], other[kept]
+    return person[unique], structure.feature[node[unique]], structure.threshold[node[unique]], other[unique]

@@ -66,7 +66,7 @@ def is_trees(model: object) -> bool:
 
 
 def _are_trees(models: Any) -> bool:
-    return len(models) > 0 and all(hasattr(each, "tree_") for each in models)
+    return len(models) > 0 and all(hasattr(one, "tree_") for one in models)
 
 
 def read(model: Any) -> Trees:
@@ -150,7 +150,7 @@ def _draws(model: Any, count: int) -> Array:
 
         number = _get_n_samples_bootstrap(count, model.max_samples)
         samples = [_generate_sample_indices(tree.random_state, count, number) for tree in model.estimators_]
-    return np.stack([np.bincount(each, minlength=count)[:count] for each in samples], axis=1).astype(np.float64)
+    return np.stack([np.bincount(one, minlength=count)[:count] for one in samples], axis=1).astype(np.float64)
 
 
 def _read_boosting(model: Any) -> Trees:

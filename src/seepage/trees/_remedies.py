@@ -47,9 +47,9 @@ def remedies(
         except SeepageError:
             continue
         tried.append((", ".join(f"{name}={value}" for name, value in changes.items()), *left, accuracy(changes)))
-    tried.sort(key=lambda each: (-each[3], each[1]))
+    tried.sort(key=lambda one: (-one[3], one[1]))
     names = ("change", "determined", "equations", "accuracy")
-    return dict(zip(names, (list(each) for each in zip(*tried, strict=True)), strict=True))
+    return dict(zip(names, (list(one) for one in zip(*tried, strict=True)), strict=True))
 
 
 def _smaller(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -59,8 +59,8 @@ def _smaller(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     trees = [max(parameters[count] // by, 1) for by in _FEWER] if count else []
     least = parameters[leaf] if leaf and isinstance(parameters[leaf], int) else 1
     sizes = [least * by for by in _LARGER] if leaf else []
-    yield from ({count: each} for each in trees if count and each < parameters[count])
-    yield from ({leaf: each} for each in sizes if leaf)
-    yield from ({leaf: size, count: few} for size, few in zip(sizes[1:], trees[1:], strict=False) if leaf and count)
+    yield from ({count: one} for one in trees if count and one < parameters[count])
+    yield from ({leaf: one} for one in sizes if leaf)
+    yield from ({leaf: size, count: fewer} for size, fewer in zip(sizes[1:], trees[1:], strict=False) if leaf and count)
     depth = parameters.get("max_depth")
-    yield from ({"max_depth": each} for each in _DEPTHS if "max_depth" in parameters and each < (depth or np.inf))
+    yield from ({"max_depth": one} for one in _DEPTHS if "max_depth" in parameters and one < (depth or np.inf))

@@ -112,7 +112,7 @@ class Structure:
 
 def _check(tree: Tree) -> None:
     """Refuse splits that lead back, or out of the tree: files may hold anything."""
-    inner, own = tree.feature >= 0, np.arange(len(tree.feature))
+    inner, node = tree.feature >= 0, np.arange(len(tree.feature))
     for child in (tree.left, tree.right):
-        if (inner & ((child <= own) | (child >= len(own)))).any():
+        if (inner & ((child <= node) | (child >= len(node)))).any():
             raise InputError("A split of this model leads to no node below it: the file is damaged.")

@@ -32,12 +32,12 @@ def in_intervals(
     lowest = np.where(drawn, low[leaves], -np.inf).max(axis=1)
     highest = np.where(drawn, high[leaves], np.inf).min(axis=1)
     may_miss = np.asarray((missing[leaves] | ~drawn).all(axis=1))
-    asked = structure.compared(values)
+    compared = structure.compared(values)
     if structure.strict:
-        left = (asked >= lowest[:, None]) & (asked < highest[:, None])
+        left = (compared >= lowest[:, None]) & (compared < highest[:, None])
     else:
-        left = (asked > lowest[:, None]) & (asked <= highest[:, None])
-    return np.asarray(np.where(np.isnan(asked), may_miss[:, None], left))
+        left = (compared > lowest[:, None]) & (compared <= highest[:, None])
+    return np.asarray(np.where(np.isnan(compared), may_miss[:, None], left))
 
 
 def _bounds(structure: Structure, feature: int) -> tuple[Array, Array, NDArray[np.bool_]]:
