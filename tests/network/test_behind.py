@@ -109,7 +109,7 @@ def test_slopes_go_to_whose_they_are(called):
         np.testing.assert_allclose(each**2, np.diagonal(expected[who]), rtol=1e-8)
 
 
-def test_what_does_not_fit_is_said():
+def test_slopes_of_another_shape_are_refused():
     ids, four, five = np.arange(2), np.zeros((2, 4, 4)), np.zeros((2, 5, 5))
     step = StepInformation(ids, np.zeros(2), np.zeros(2), np.full(2, 4.0), four)
     other = StepInformation(ids, np.zeros(2), np.zeros(2), np.full(2, 5.0), five)

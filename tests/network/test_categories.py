@@ -216,7 +216,7 @@ def test_saved_and_resumed_categories_are_the_same():
         ({("label", 0): [0, 1]}, "leave position= out"),
     ],
 )
-def test_what_is_no_category_is_refused(categories, message):
+def test_entries_without_a_category_are_refused(categories, message):
     x, y = people()
     with pytest.raises(InputError, match=message):
         FisherAccountant(perceptron(), LOSS, ids=range(7), label="public", categories=categories).watch(

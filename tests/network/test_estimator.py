@@ -20,7 +20,7 @@ def test_stretches_cover_all_steps_once(steps, sweeps, beyond):
     assert stretches.start(min(sweeps, steps)) == steps
 
 
-def test_everybody_is_visited_once_in_a_stretch_at_a_step_drawn_uniformly():
+def test_each_person_is_visited_once_in_a_stretch_at_a_step_drawn_uniformly():
     stretches, random = Stretches(10, 1), np.random.default_rng(0)
     counts = np.zeros((7, 10))
     for _ in range(3000):
@@ -35,7 +35,7 @@ def test_everybody_is_visited_once_in_a_stretch_at_a_step_drawn_uniformly():
     assert np.abs(counts - 300).max() < 6 * np.sqrt(300)
 
 
-def test_whoever_is_named_twice_is_visited_twice_and_still_at_steps_drawn_uniformly():
+def test_people_named_twice_are_visited_twice_at_steps_drawn_uniformly():
     stretches, random = Stretches(10, 1), np.random.default_rng(0)
     counts, seen = np.zeros(10), np.zeros(3)
     for _ in range(3000):
@@ -111,7 +111,7 @@ def test_a_single_visit_alone_has_no_standard_error_and_a_second_one_of_somebody
     assert found.traces[0, 0] == pytest.approx(4.0, rel=0.3)
 
 
-def test_who_took_no_part_gives_nothing_away():
+def test_people_who_took_no_part_have_no_information():
     visits = RunState(2, 1)
     for step in range(2):
         visits.add("visits", np.array([0, 1]), step, step, np.full((2, 1), 2.0), np.full((2, 1), 2.0))
@@ -161,7 +161,7 @@ def test_limits_of_nothing_of_what_is_sure_and_of_what_is_not_known():
     np.testing.assert_array_equal(high, [0, np.inf, 2, np.nan])
 
 
-def test_whoever_is_exposed_in_a_few_steps_is_not_taken_for_one_of_the_many_who_never_are():
+def test_people_exposed_in_few_steps_differ_from_those_who_never_are():
     """A tenth gives much away in the last quarter of training alone, in one of many directions; the others evenly."""
     random, steps, people = np.random.default_rng(0), 80, 200
     over_time = np.ones((people, steps))

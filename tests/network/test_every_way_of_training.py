@@ -225,7 +225,7 @@ def test_a_frozen_backbone_is_seen_through(how, mode):
     Watched(lambda: Frozen(how), DATA, LOSS, mode=mode, epochs=2).train().check(CROSS_ENTROPY)
 
 
-def test_what_hides_the_input_from_derivatives_is_refused():
+def test_networks_that_hide_the_input_from_derivatives_are_refused():
     with pytest.raises((seepage.errors.UnsupportedError, RuntimeError), match=r"derivatives|[Ii]nference"):
         Watched(lambda: Frozen("inference"), DATA, LOSS).train()
 

@@ -60,7 +60,7 @@ def test_losses_add_up_over_steps_and_whoever_would_exceed_a_limit_is_left_out(l
     assert (left_out > 0) == bool(limits)
 
 
-def test_what_cannot_be_a_limit_is_refused():
+def test_wrong_limits_are_refused():
     model, x, y = nn.Linear(2, 1), torch.randn(3, 2), torch.randn(3, 1)
     for options, match in (
         ({"noise_scale": None}, "infinite"),

@@ -204,7 +204,7 @@ def test_people_are_chosen_with_all_their_records():
     assert repr(accountant).startswith("FisherAccountant(3 people")
 
 
-def test_who_took_part_must_be_known_record_by_record():
+def test_participation_must_be_known_record_by_record():
     torch.manual_seed(0)
     model, data = nn.Linear(3, 2), TensorDataset(torch.randn(4, 3), torch.tensor([0, 1, 0, 1]))
     accountant = FisherAccountant(model, LOSS, ids=["a", "b", "a", "c"], label="public", seed=0, sweeps=3)

@@ -53,6 +53,6 @@ def test_batches_can_be_empty_and_are_secret_by_default():
 
 
 @pytest.mark.parametrize(("count", "rate", "steps"), [(0, 0.1, 1), (5, 0.0, 1), (5, 1.1, 1), (5, 0.1, -1)])
-def test_what_cannot_be_sampled_is_refused(count, rate, steps):
+def test_wrong_samples_are_refused(count, rate, steps):
     with pytest.raises(seepage.errors.InputError):
         PoissonSampler(count, sample_rate=rate, steps=steps)

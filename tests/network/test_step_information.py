@@ -135,7 +135,7 @@ def test_labels_in_one_column_are_labels():
     np.testing.assert_array_equal(step_success_rate(model, in_column, (x, y[:, None]), **asked), plain)
 
 
-def test_what_cannot_be_asked_is_said():
+def test_wrong_questions_are_refused():
     model, x, y = build("linear")
     mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)
     with pytest.raises(InputError, match="'secret'"):

@@ -189,7 +189,7 @@ class Sliced(Encoder):
         (Sliced, TEXT, "'word' looks up a part of the private integers"),
     ],
 )
-def test_what_is_not_known_of_integers_is_refused(kind, private, message):
+def test_undeclared_integers_are_refused(kind, private, message):
     torch.manual_seed(0)
     data = [padded(tokens, i % 3) for i, tokens in enumerate(TEXTS)]
     for record in data:

@@ -140,7 +140,7 @@ def test_clipped_and_noised_updates_are_what_private_training_sends():
 
 
 @pytest.mark.parametrize("options", [{}, {"max_grad_norm": 0.2}])
-def test_what_is_sent_of_a_mean_in_which_nobody_has_a_share_is_refused(options):
+def test_messages_of_a_mean_without_shares_are_refused(options):
     model, x, _ = build("linear")
     loss = nn.CrossEntropyLoss(weight=torch.tensor([0.2, 1.0, 4.0]).double())
     with pytest.raises(seepage.errors.InputError, match="depends on the others"):

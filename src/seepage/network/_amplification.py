@@ -1,4 +1,4 @@
-"""How much of one step's information is left when nobody knows who was in the batch.
+"""Privacy amplification: the share of a step's information that secret sampling leaves.
 
 Given all else, a step with Poisson sampling at rate q publishes N(g, s^2) with probability q and N(0, s^2) otherwise.
 What an example in the batch then gives away is multiplied, across its gradient and along it, by (eqs. 8.9 and 8.10)

@@ -1,4 +1,4 @@
-"""What the numbers of an accountant assume, as facts."""
+"""Assumptions behind the numbers of an accountant, as facts."""
 
 import math
 from collections.abc import Iterable, Mapping

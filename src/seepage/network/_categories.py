@@ -1,4 +1,4 @@
-"""How far apart a step is with a person's true category and with another one: nothing is differentiated in a value.
+"""Distances between a step with a person's true category and with another one, without derivatives.
 
 With g the clipped gradient of a record, and g' that with another label or token in it, a step publishes one of two
 Gaussians that are |g - g'| / (sigma C) standard deviations apart. Squares add up over the steps that a record is in.
@@ -21,7 +21,7 @@ from seepage.network._tokens import paired
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
 Categories = Mapping[Any, Sequence[Hashable]]
-"""What entries of a batch could be: labels, or tokens at (entry, position)."""
+"""Possible values of entries of a batch: labels, or tokens at (entry, position)."""
 # Gradients of this many numbers exist at once.
 _SCRATCH = 2**24
 
@@ -36,7 +36,7 @@ class Category:
 
     @property
     def name(self) -> str:
-        """What it is called in results."""
+        """The name in results."""
         called = self.entry if isinstance(self.entry, str) else f"entry {self.entry}"
         return called if self.position is None else f"{called} {self.position}"
 
@@ -88,7 +88,7 @@ class GradientGaps:
     inner: Tensor
     """grad . grad'."""
     truth: NDArray[np.intp]
-    """Which of the values each record has; -1 for none of them, -2 where there is nothing or padding."""
+    """Index of each record's value; -1 for none of them, -2 where there is nothing or padding."""
 
     def squared(self, mechanism: Mechanism) -> Array:
         """Return squared distances in units of the noise, for whoever takes part, shape (records, values)."""

@@ -1,4 +1,4 @@
-"""Whether what is accounted for is what training does: compared, not trusted.
+"""Comparisons of an accountant's description with training itself.
 
 At the first step and whenever modes change, a few people who are in the batch are looked at closely: their gradients
 as training computed them against those of a plain pass (again at the beginning of each stretch), and how these move
@@ -66,7 +66,7 @@ class Trained:
 
     @property
     def count(self) -> int:
-        """How many people they are of."""
+        """The number of people."""
         held = self.norms if self.gradients is None else self.gradients[0]
         return 0 if held is None else len(held)
 

@@ -34,7 +34,7 @@ class Clipping(Protocol):
 
 @dataclass(frozen=True)
 class HardClipping:
-    """What Opacus does (eq. 8.3): c(s) = min(1, C / (s + 1e-6)), differentiable everywhere but at the kink."""
+    """The clipping of Opacus (eq. 8.3): c(s) = min(1, C / (s + 1e-6)), differentiable everywhere but at the kink."""
 
     max_grad_norm: float
     # Opacus keeps the quotient finite by this much; the same number makes the accounted clipping the trained one.
@@ -95,7 +95,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """How a step of private training turns gradients into what is published.
+    """The mechanism by which a step of private training publishes gradients.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ Tensor = torch.Tensor
 
 
 class Context(Protocol):
-    """What PyTorch keeps of a function between its passes."""
+    """State that PyTorch keeps for a function between its passes."""
 
     saved_tensors: tuple[Tensor, ...]
     matrix: bool
@@ -71,7 +71,7 @@ class Normalize(torch.autograd.Function):
 
 
 class NormalizeSlope(torch.autograd.Function):
-    """What comes back through it, (b - mean(b) - u mean(u b)) / deviation; for u, rows that were normalized, alone."""
+    """The gradient through it, (b - mean(b) - u mean(u b)) / deviation; for u, rows that were normalized, alone."""
 
     generate_vmap_rule = True
 
@@ -168,7 +168,7 @@ class Gelu(torch.autograd.Function):
 
 
 class GeluSlope(torch.autograd.Function):
-    """What comes back through it, b (Phi(x) + x phi(x))."""
+    """The gradient through it, b (Phi(x) + x phi(x))."""
 
     generate_vmap_rule = True
 
@@ -380,7 +380,7 @@ class Composites(TorchFunctionMode):
         super().__init__()
         self.kinks: set[str] = set()
         self.detached = False
-        """Whether a value was cut off from its gradient."""
+        """True if a value was cut off from its gradient."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""What the visits say about all steps.
+"""Estimates of the information of all steps, from visits at some of them.
 
 Training gives away v_it about person i in step t, drawn or not. Each person is visited a few times, once in each
 stretch of the training, at a step drawn uniformly from the stretch and independently of all that happens there. So

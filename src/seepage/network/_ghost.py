@@ -45,11 +45,11 @@ class Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     tangents: list[Tensor | None] = field(default_factory=list)
-    """How fast each leaf of (args, kwargs) moves; None where it does not."""
+    """Tangent of each leaf of (args, kwargs); None where it does not move."""
     versions: list[int | None] = field(default_factory=list)
     """Of each leaf when the layer was used: another one later means that it was overwritten."""
     whole: bool = True
-    """Whether this is all there is of the gradients of the layer's parameters."""
+    """True if no other use adds to the gradients of the layer's parameters."""
     output: Tensor | None = None
     """The output of a layer without formulas, which is run again for its gradients."""
     random_state: Tensor | None = None

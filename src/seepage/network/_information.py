@@ -64,9 +64,9 @@ class NetworkInformation(GatheredInformation):
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
     told: Mapping[str, Distances] = field(default_factory=dict)
-    """How far training moves with each category, by name."""
+    """Distances between trainings with each category, by name."""
     spread: Mapping[str, tuple[EmpiricalPrior, ...]] = field(default_factory=dict)
-    """How each value of a group is spread over people, where a group has few."""
+    """Distribution of each value of a group over people, for groups with few values."""
     records: int = 1
     """The most records that anybody has."""
 

@@ -1,4 +1,4 @@
-"""Which layers hold trained parameters, and which networks cannot be accounted for."""
+"""Layers that hold trained parameters, and networks that cannot be accounted for."""
 
 import warnings
 from collections.abc import Iterator

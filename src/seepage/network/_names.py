@@ -1,4 +1,4 @@
-"""Who the records of a data set are of: one person may have several."""
+"""Identifiers of the records of a data set: one person may have several."""
 
 import hashlib
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class NetworkNames:
 
     @cached_property
     def owner(self) -> Rows:
-        """Whose each record is, by their place among people."""
+        """Position of each record's person among the people."""
         return np.array([self._place[name] for name in self.ids.tolist()], dtype=np.int64)
 
     @cached_property
@@ -55,12 +55,12 @@ class NetworkNames:
 
     @cached_property
     def records(self) -> Rows:
-        """How many records each person has."""
+        """The number of records of each person."""
         return np.bincount(self.owner)
 
     @cached_property
     def digest(self) -> str:
-        """What tells them from others."""
+        """A digest of all identifiers."""
         return hashlib.sha256("\n".join(map(repr, self.ids.tolist())).encode()).hexdigest()
 
     def summed(self, values: Array) -> Array:

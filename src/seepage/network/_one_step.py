@@ -1,4 +1,4 @@
-"""What one step of private training tells about each person of a batch, at these weights: functions without a state.
+"""Information of one step of private training about each person of a batch, at given weights.
 
 With T the derivatives of a person's gradient in each private value, shape (values, parameters), s the norm of the
 gradient, p = T grad and c the clipping (eq. 8.5), the published gradient moves by
@@ -50,7 +50,7 @@ _COMPARED = 3
 
 @dataclass(frozen=True, eq=False)
 class StepInformation:
-    """What one step gives away about each person of a batch.
+    """The information of one step about each person of a batch.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class StepInformation:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing is estimated."""
+        """True if nothing is estimated."""
         return self.matrices is not None
 
     @property
@@ -406,7 +406,7 @@ def floors(matrices: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class InputInformation:
-    """What steps give away about what enters a frozen network, of each person.
+    """The information of steps about the input of a frozen network, of each person.
 
     It is exact where the network has a derivative. What a value gives away by crossing a kink (of a ReLU, of a maximum)
     is not in it: a unit that is off says nothing here, and may elsewhere.

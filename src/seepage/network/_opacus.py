@@ -1,4 +1,4 @@
-"""What visits need of training with Opacus: the moment of each step, its mechanism, and who was drawn."""
+"""Training with Opacus: the moment of each step, its mechanism, and the records that were drawn."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What one direction tells of each person's gradient, at given weights: three numbers a person (eq. 8.6)."""
+"""Derivatives of each person's gradient along one direction, at given weights: three numbers a person (eq. 8.6)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from seepage.network._tokens import Masks, Private, masks_of
 Tensor = torch.Tensor
 Network = Callable[..., Any]
 Forward = Callable[[Network, Batch], tuple[Any, Any]]
-"""How training uses a batch: given the network and a batch, return the output and the target."""
+"""The use of a batch in training: given the network and a batch, return the output and the target."""
 Direct = Callable[[str, Tensor], Tensor]
 """Given the name of a tensor of private values and its values, return the direction in which they move."""
 

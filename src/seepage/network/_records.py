@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, default_collate
 
 Rows = NDArray[np.int64]
 Batch = Any
-"""What a data loader gives: tensors, alone or in lists and mappings."""
+"""A batch of a data loader: tensors, alone or in lists and mappings."""
 Collate = Callable[[list[Any]], Batch]
 Items = Any
 """Records by index, and how many they are."""

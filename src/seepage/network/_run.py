@@ -100,7 +100,7 @@ class Run:
         self.first: list[int] = []
         """The records that are checked before anybody is visited."""
         self.together, self._fixed = 1, False
-        """How many are visited at once, and whether the caller fixed that number."""
+        """The number of people visited at once, and True if the caller fixed it."""
         self.pending: list[tuple[Rows, Look]] = []
         self.moment: tuple[int, tuple[bool, ...]] | None = None
         """The step and the modes of the last visits."""
@@ -168,7 +168,7 @@ class Run:
 
     @property
     def _at_once(self) -> int:
-        """How many people fit into one pass, which carries directions as well: half a batch takes a batch's memory."""
+        """The number of people in one pass, which carries directions as well: half a batch takes a batch's memory."""
         if self._fixed:
             return self.together
         fit = _HELD // max(1, self.probe.carrier.held)

@@ -1,4 +1,4 @@
-"""Who is visited when: everybody once in each stretch of the training, at a step drawn uniformly from it."""
+"""Schedule of visits: each person once in each stretch of the training, at a step drawn uniformly from it."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ class Schedule:
         self.records, self.visited, self.sweeps, self._random = records, visited, sweeps, random
         self.stretches: Stretches | None = None
         self.together = 1
-        """How many are visited at once."""
+        """The number of people visited at once."""
         self._mine = visited
         self._due: dict[int, list[Rows]] = {}
         self._planned = 0

@@ -54,7 +54,7 @@ class RunState:
 
     @property
     def is_secret(self) -> bool:
-        """Whether participation in a step is secret."""
+        """True if participation in a step is secret."""
         return self.history[0][0].sample_rate is not None
 
     def draw(self, rows: list[int] | Rows, stretch: int) -> None:

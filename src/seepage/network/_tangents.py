@@ -58,7 +58,7 @@ class Carrier:
         self.kinks: set[str] = set()
         """The functions without a derivative everywhere that the network has called."""
         self.held = 0
-        """How many numbers the layers put out for each person, in the last pass."""
+        """The size of the layers' outputs for each person, in the last pass."""
         self._move: Move | None = None
         self._tapped: Callable[[Call, Tensor], Tensor] | None = None
         self._count = 0

@@ -1,4 +1,4 @@
-"""Which integers of a batch are private, and at which of their positions: what was said of them, not what was guessed.
+"""Private integers of a batch and their real positions, as the caller declares them.
 
 Integers cannot move a little; what an embedding looks up for them can. Padding is nobody's, and neither are positions,
 token types and masks: whether a lookup is private may not depend on who else is in the batch.

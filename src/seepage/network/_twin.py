@@ -75,7 +75,7 @@ def _of_opacus(hook: object) -> bool:
 
 
 class TrainedParameters:
-    """What of a network was trained when its accountant was made.
+    """The parameters that were trained when the accountant was made.
 
     Parameters
     ----------

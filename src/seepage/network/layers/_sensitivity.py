@@ -1,4 +1,4 @@
-"""How much the gradient of each layer moves with the label, the output or the input (Mo, Borovykh et al. 2021).
+"""Sensitivity of each layer's gradient to the label, the output or the input (Mo, Borovykh et al. 2021).
 
 With g the gradient of one layer for one example and J = d g / d target, the layer's sensitivity (eq. 11.1) is the mean
 over examples of
@@ -130,12 +130,12 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """How many numbers its gradient has."""
+        """The size of its gradient."""
         return sum(parameter.numel() for parameter in self.parameters)
 
     @property
     def weights(self) -> int:
-        """How many of them are of matrices and kernels; all, in a layer that has vectors only."""
+        """The entries of matrices and kernels; all, in a layer that has vectors only."""
         return sum(parameter.numel() for parameter in self.parameters if parameter.dim() > 1) or self.size
 
 

@@ -34,7 +34,7 @@ _SCRATCH = 2**24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Susceptibility:
-    """What drives the privacy loss of each example.
+    """The derivative of each example's privacy loss in its values.
 
     It names individuals: secret sampling earns no credit here, and the values are personal data.
 
@@ -294,7 +294,7 @@ class PrivacyLossFilter:
 
     @property
     def susceptibility(self) -> Susceptibility:
-        """What drives each person's privacy loss over all steps so far, the weights of each step being given."""
+        """The derivative of each person's privacy loss over all steps so far, the weights of each step being given."""
         return Susceptibility(self._values.copy(), self.privacy_loss.copy(), self.noise_scale, self.max_grad_norm)
 
     def __repr__(self) -> str:

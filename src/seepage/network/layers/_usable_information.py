@@ -36,7 +36,7 @@ _SCRATCH = 2**24
 
 @dataclass(frozen=True)
 class Update:
-    """What a client sends about a batch: by default its mean gradient.
+    """The message of a client about a batch: by default its mean gradient.
 
     Parameters
     ----------
