@@ -290,7 +290,7 @@ def test_the_prior_knows_the_persons_other_values():
     known = np.column_stack([X["a"], y, np.ones(len(X))])
     rest = X["b"] - known @ np.linalg.lstsq(known, X["b"], rcond=None)[0]
     deviation = np.sqrt((rest**2).sum() / (len(X) - 3))
-    assert leak.information.printed.deviations["b"] == pytest.approx(deviation)
+    assert leak.information.printed.baseline["b"] == pytest.approx(deviation)
     assert deviation < 0.8 * X["b"].std()
     assert (leak.error_floor(prior="data")["b"].dropna() <= deviation).all()
 
@@ -299,7 +299,7 @@ def test_information_is_averaged_over_the_prior():
     X, y = squares()
     leak, plain = measured(X, y, published=["coefficients"]), Plain(X, y, whole=False)
     points, weights = np.polynomial.hermite_e.hermegauss(7)
-    deviation, ratio = leak.information.printed.deviations["a"], []
+    deviation, ratio = leak.information.printed.baseline["a"], []
     for i in range(8):
         guess = X["a"].iloc[i] - leak.information.printed.guessed["a"][i]
         # The others are where they were: only the person's own slope is looked at elsewhere, at the same fit.

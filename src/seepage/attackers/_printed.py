@@ -148,8 +148,8 @@ class Printed:
 
     @cached_property
     def baseline(self) -> dict[str, float]:
-        """The error of a guess from the other values of the median person."""
-        return {name: float(np.median(each)) for name, each in self.deviations.items()}
+        """The error of a guess from the other values, where these do not determine the number."""
+        return {name: float(np.max(each, initial=0.0)) for name, each in self.deviations.items()}
 
     @cached_property
     def outcomes(self) -> tuple[float, Moves] | None:
