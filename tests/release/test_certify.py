@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import skops.io
 from pages import ROOT, blocks
+from rocrate.rocrate import ROCrate
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.impute import SimpleImputer
@@ -301,3 +302,35 @@ def test_a_compressed_file_that_is_damaged_is_named(tmp_path):
         path.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
         with suppress(seepage.errors.InputError):
             SkopsFile.of(path)
+
+
+def test_a_record_describes_model_certificate_and_check(tmp_path):
+    decision = seepage.release.Decision(**DECISION)
+    publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=2.0, accept=TARGETS, decision=decision)
+    publication.write(tmp_path / "model.skops", key=tmp_path / "owner.key", record=True)
+    crate = ROCrate(tmp_path)
+    files = {entity.id: entity for entity in crate.data_entities}
+    assert files.keys() == {"model.skops", "model.certificate.json"}
+    for name, entity in files.items():
+        content = (tmp_path / name).read_bytes()
+        assert entity["sha256"] == hashlib.sha256(content).hexdigest()
+        assert entity["contentSize"] == str(len(content))
+    (check,) = crate.root_dataset["mentions"]
+    assert check.type == "AssessAction"
+    assert check["additionalType"] == "https://w3id.org/shp#DisclosureCheck"
+    assert check["object"] == crate.root_dataset
+    certificate = seepage.release.Certificate.read(tmp_path / "model.certificate.json")
+    assert check["endTime"] == certificate.created
+    for sentence in (*certificate.targets, *certificate.qualifications, DECISION["approver"]):
+        assert sentence in check["description"]
+    assert publication.key.hex() not in (tmp_path / "ro-crate-metadata.json").read_text()
+    (tmp_path / "other").mkdir()
+    with pytest.raises(seepage.errors.InputError, match="of its own folder"):
+        publication.write(tmp_path / "a.skops", certificate=tmp_path / "other" / "a.json", record=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "model.certificate.json",
+        "model.skops",
+        "other",
+        "owner.key",
+        "ro-crate-metadata.json",
+    ]

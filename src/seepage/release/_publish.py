@@ -43,6 +43,7 @@ from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
 from seepage.release._preprocessing import PublishedSteps, Rules, Unstated, refuse
 from seepage.release._raw import DIGITS, RawModel
+from seepage.release._record import RECORD, record_of
 from seepage.release._results import PublishedErrors, ResultTable
 from seepage.release._seal import seal_of
 from seepage.release._table import content_of, is_table
@@ -139,6 +140,7 @@ class Publication:
         *,
         certificate: str | os.PathLike[str] | None = None,
         key: str | os.PathLike[str] | None = None,
+        record: bool = False,
     ) -> Certificate:
         """Write the estimator, and the certificate that belongs to exactly this file: both, or nothing.
 
@@ -151,6 +153,8 @@ class Publication:
             Where to write the certificate; "model.certificate.json" by default.
         key : path, optional
             Where to keep the owner's key, in a file that nobody else can read (mode 0600); nowhere by default.
+        record : bool, default=False
+            Whether to describe model and certificate in an RO-Crate record, "ro-crate-metadata.json" in their folder.
 
         Returns
         -------
@@ -158,6 +162,12 @@ class Publication:
             As it was written: bound to the file.
         """
         bound, files = files_of(self, Path(path), certificate=certificate, key=key)
+        if record:
+            public = {Path(file.path): file.content for file in files[-2:] if isinstance(file.content, str | bytes)}
+            if len({place.resolve().parent for place in public}) > 1:
+                raise InputError("A record describes files of its own folder: write model and certificate to one.")
+            text = record_of(bound, {place.name: content for place, content in public.items()})
+            files.insert(0, NewFile(Path(path).with_name(RECORD), text))
         write_together(files)
         return bound
 
