@@ -1,5 +1,6 @@
 """The how-to pages that train networks, as they are."""
 
+import pytest
 from pages import ROOT, blocks, run
 
 
@@ -17,6 +18,7 @@ def test_opacus_example_with_three_more_lines():
     assert page.printed.rstrip().endswith("The policy is met.")
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_the_page_on_causal_language_models_names_everybody(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = run(ROOT / "docs" / "how-to" / "causal-language-model.md").names
