@@ -5,7 +5,8 @@ import json
 import pytest
 from requests_filed import HOLDS_VALUES, OTHERS, PEOPLE, REGRESSIONS, TABLES
 
-from seepage.request import check
+from seepage.models import ModelTable
+from seepage.request import check, draft
 
 HONEST = TABLES | REGRESSIONS
 EXPECTED = dict.fromkeys(HONEST, "pass") | {
@@ -54,3 +55,31 @@ def test_a_number_or_a_text_of_something_else_does_not_pass(tmp_path, name):
 def test_a_quantile_fails_with_its_cell_and_the_people_it_rests_on(tmp_path):
     (found,) = _checked(tmp_path, TABLES["medians"]).outputs
     assert found.reasons[0].startswith("The median of income in F rests on 1 person.")
+
+
+@pytest.mark.parametrize("name", TABLES.keys() - {"filtered"})
+def test_a_draft_of_a_table_gets_the_same_word(tmp_path, name):
+    TABLES[name](tmp_path)
+    (description,) = tmp_path.glob("*.toml")
+    description.unlink()
+    assert draft(tmp_path, people=PEOPLE) == (description,)
+    assert check(tmp_path, people=PEOPLE).word == EXPECTED[name], description.read_text()
+
+
+@pytest.mark.parametrize("name", ["ols of four wards", "odds ratios", "ols of a logarithm", "rate ratios"])
+def test_a_draft_of_a_regression_is_its_formula(tmp_path, name):
+    REGRESSIONS[name](tmp_path)
+    right = ModelTable.read(tmp_path / "m.toml")
+    (tmp_path / "m.toml").unlink()
+    draft(tmp_path, people=PEOPLE)
+    found = ModelTable.read(tmp_path / "m.toml")
+    assert (found.family, found.outcome) == (right.family, right.outcome)
+    assert check(tmp_path, people=PEOPLE).word == "pass"
+
+
+def test_a_finding_names_its_number_and_the_people_it_is_from(tmp_path):
+    verdict = _checked(tmp_path, HOLDS_VALUES["counts of one level"])
+    fewest = PEOPLE[PEOPLE["ward"] == "west"].groupby("sex").size()
+    sentences = [each.sentence() for each in verdict.outputs[0].findings]
+    number = f"count in {fewest.idxmin()} and 1, from {fewest.min()} people"
+    assert f"t by itself reveals ill of {fewest.sum()} people ({number})." in sentences

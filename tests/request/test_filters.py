@@ -71,3 +71,19 @@ def test_a_category_of_one_value_has_no_other_to_compare_it_with():
     with pytest.raises(UnansweredError, match="Every row has 'ill' = 1: there is no other value"):
         leak.success_rate("ill")
     assert (leak.success_rate("ill", values=[0, 1])["success_rate"] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("where", "query"),
+    [
+        ("ward == west and (sex == F or ill == 0)", "ward == 'west' and (sex == 'F' or ill == 0)"),
+        ("ward in (west, east) and sex != F", "ward in ['west', 'east'] and sex != 'F'"),
+        ("ward not in (west) or (ill == 1 and sex == M)", "ward != 'west' or (ill == 1 and sex == 'M')"),
+        ("pay is not missing and ward == east", "ward == 'east'"),
+    ],
+)
+def test_filters_have_brackets_lists_and_missing_values(where, query):
+    from seepage._tables import Table
+    from seepage._where import kept
+
+    assert kept(where, Table.of(PEOPLE)).tolist() == PEOPLE.query(query).index.tolist()

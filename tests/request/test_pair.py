@@ -104,7 +104,7 @@ def test_what_was_let_out_before_is_read_with_it(pair, tmp_path):
             (folder / each.name).write_bytes(each.read_bytes())
     assert check(now, people=PEOPLE).word == "pass"
     found = check(now, people=PEOPLE, earlier=[before])
-    assert [(each.name, each.word) for each in found.stages] == [("with what was let out before", "fail")]
+    assert [(each.name, each.word) for each in found.stages] == [("with what was published before", "fail")]
     assert found.findings[0].people == ("p441",)
     # What is out cannot be left out.
     assert found.findings[0].mends[0].outputs == ("june",)

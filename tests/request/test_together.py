@@ -56,7 +56,7 @@ def test_what_leaves_names_no_attribute_that_the_rows_chose(tmp_path):
     assert found.word == "fail"
     for written in (found.text(), found.html(), found.to_json()):
         assert "score of" not in written
-        assert "something of somebody" in " ".join(written.split())
+        assert "reveals a value of at least one person" in " ".join(written.split())
 
 
 def test_a_table_by_wards_of_one_ward_is_read_with_tables_of_others(tmp_path):

@@ -84,7 +84,7 @@ def test_nothing_about_anybody_is_in_any_publishable_file(verdict, tmp_path):
             assert each not in text, name
     # Attributes that rows chose; those of files and of the rule stand in what was asked for.
     for each in verdict.for_everybody().findings:
-        assert "something of somebody" in each.sentence()
+        assert "reveals a value of at least one person" in each.sentence()
         assert not each.mends
 
 

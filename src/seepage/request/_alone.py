@@ -72,11 +72,6 @@ class Alone:
         """The columns whose value its filter says of everybody in it; true where of the others too it is another."""
         return {} if self.output is None else equalities(self.output.where)
 
-    @property
-    def outcome(self) -> tuple[str, ...]:
-        """What it predicts, if it does."""
-        return self.leak.information.outcome
-
     def verdict(self) -> OutputVerdict:
         """Hold it against the targets."""
         found = replace(self._verdict(), file=self.file).holding(self.inside)
@@ -109,9 +104,12 @@ class Alone:
                 ids = ids_of(self.leak, np.flatnonzero(whom))
                 figure = each.figure(whom)
                 mends = self._mends(each)
-                found.append(
-                    MissedTarget((self.name,), (), (each.attribute,), len(ids), ids, figure, (self.name,), mends)
-                )
+                output = self.output
+                numbers = None if output is None else output.numbers
+                cells = numbers.cells_of(each.attribute, output.rows[whom]) if output and numbers else ()
+                cell = min(cells, default=(0, ""))[1]
+                alone = ((self.name,), (), (each.attribute,), len(ids), ids, figure, (self.name,), mends, cell)
+                found.append(MissedTarget(*alone))
         return found
 
     def _mends(self, missed: HeldAttribute) -> tuple[Mend, ...]:

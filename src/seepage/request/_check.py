@@ -22,7 +22,7 @@ from seepage.request._together import overlapping, stage
 from seepage.request._verdict import Verdict
 
 _EARLIER = " (earlier)"
-_BEFORE = "what was let out before"
+_BEFORE = "what was published before"
 _WITH_EARLIER = f"with {_BEFORE}"
 
 

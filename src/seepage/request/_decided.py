@@ -40,7 +40,7 @@ class Mend:
         """Say it."""
         named = " and ".join(self.outputs)
         if self.kind == "leave out":
-            return f"Leave out {named}: without it nothing breaks."
+            return f"Leave out {named}: then no target is missed."
         if self.kind == "more people":
             return f"Or let at least about {self.number:,.0f} people differ between {named}."
         if self.kind == "noise":
@@ -49,8 +49,8 @@ class Mend:
                 "else of it: then this target is met."
             )
         if self.kind == "digits":
-            return f"Round the numbers of {named} to three digits: then all of it can be claimed, and nothing breaks."
-        return "Neither leaving out one of these outputs nor noise mends it: ask for larger groups, or for less."
+            return f"Round the numbers of {named} to three significant digits: then no target is missed."
+        return "Neither leaving out an output nor noise on it is enough: ask for larger groups, or for fewer numbers."
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class MissedTarget:
     pair : tuple of str
         Two outputs whose difference is enough for it; one, if it is enough by itself; none, if it takes more than two.
     mends : tuple of Mend
+    cell : str
+        The number of a table that reveals them, and the people it is from; empty if there is no table.
     """
 
     inside: tuple[str, ...]
@@ -82,27 +84,25 @@ class MissedTarget:
     figure: Figure | None
     pair: tuple[str, ...] = ()
     mends: tuple[Mend, ...] = ()
+    cell: str = ""
 
     def sentence(self) -> str:
-        """Say what happens, without saying to whom."""
-        some = {0: "somebody", 1: "1 person"}.get(self.count, f"{self.count:,} people")
-        who = f"{self._what} of {some}"
+        """State the finding without the ids."""
+        some = {0: "at least one person", 1: "1 person"}.get(self.count, f"{self.count:,} people")
+        values = f"{self._what} of {some}"
         if len(self.pair) == 1:
-            return f"{self.pair[0]} by itself leaves too little to protect {who}."
-        if len(self.pair) == 2:
+            return f"{self.pair[0]} by itself reveals {values}{f' ({self.cell})' if self.cell else ''}."
+        if len(self.pair) == 2 and self.pair[1] not in self.inside:
             first, second = self.pair
-            if second in self.inside:
-                return f"Publishing {first} beside {second} leaves too little to protect {who}."
-            few = f"too few others are in {first} alone"
-            return f"Publishing {first} beside {second} leaves {who} to the difference: {few}."
-        every = (*self.inside, *self.outside)
+            return f"Subtracting {second} from {first} reveals {values}: too few others are in {first} alone."
+        every = self.pair or (*self.inside, *self.outside)
         named = _listed(every) if len(every) <= _MOST_NAMED else f"these {len(every)} outputs"
-        return f"Publishing {named} together leaves too little to protect {who}."
+        return f"Publishing {named} together reveals {values}."
 
     @property
     def _what(self) -> str:
         if not self.attributes:
-            return "something"
+            return "a value"
         return _listed(self.attributes) if len(self.attributes) < 4 else f"{len(self.attributes)} attributes"
 
 

@@ -17,7 +17,7 @@ def document(verdict: Decided) -> Document:
     said = [reason(verdict), f"{len(verdict.outputs)} outputs by themselves: {alone or 'none checked'}."]
     said += [f"{upper(stage.name)}: {stage.word}." for stage in verdict.stages]
     if not verdict.stages:
-        said.append("No two outputs are about the same people, so that they are not read together.")
+        said.append("No two outputs are about the same people: they are not read together.")
     findings = [finding for each in verdict.outputs for finding in each.findings]
     mends = [mend.sentence() for each in verdict.outputs for mend in each.mends]
     inside = [line for finding in findings for line in _finding(finding, verdict)]
@@ -45,7 +45,7 @@ def pictures(verdict: Decided) -> dict[str, Picture]:
 
 def headline(verdict: Decided) -> str:
     """Return the decision in a line."""
-    words = {"pass": "may be published", "review": "needs a look", "fail": "must not be published as it is"}
+    words = {"pass": "may be published", "review": "needs a review", "fail": "must not be published as it is"}
     return f"{verdict.word.upper()}: {verdict.name} {words[verdict.word]}"
 
 
@@ -57,8 +57,8 @@ def reason(verdict: Decided) -> str:
     if failed:
         return f"{failed[0].name}: {why(failed[0])}"
     if verdict.word == "review":
-        return "Nothing that was checked breaks a target, and something could not be checked or assessed."
-    return "No output breaks a target, neither by itself nor together with the others."
+        return "No target is missed in what was checked; parts could not be checked or assessed."
+    return "No target is missed, by any output or by all of them together."
 
 
 def why(each: OutputVerdict) -> str:
@@ -81,12 +81,12 @@ def about(verdict: Decided) -> Iterator[str]:
     yield verdict.asked
     if verdict.told:
         yield (
-            f"Filters say {', '.join(verdict.told)} of everybody in them, so that counts as known where outputs are "
-            "read together."
+            f"Filters state {', '.join(verdict.told)} of all people in them: these values count as known where outputs "
+            "are read together."
         )
     yield (
-        "This describes attackers who use averages: one who knows nobody's record, and for outcomes one who knows "
-        "everybody's covariates. Somebody cleverer, or who knows more, can be nearer."
+        "This estimates attackers who use averages: one who knows no record, and for outcomes one who knows all "
+        "covariates. A better-informed attacker may do better."
     )
 
 

@@ -56,13 +56,12 @@ class Figure:
 
     def sentence(self) -> str:
         """Say it."""
-        knows = " by somebody who has everybody's covariates" if self.attacker == COVARIATES else ""
-        least, most = f"at least ±{_short(self.target)} is asked", f"at most {_share(self.target)} is allowed"
+        knows = " by an attacker who knows all covariates" if self.attacker == COVARIATES else ""
+        least, most = f"at least ±{_short(self.target)} is required", f"at most {_share(self.target)} is allowed"
         if self.kind == "error_floor":
-            if self.value == 0:
-                return f"{self.attribute} is told exactly{knows}: {least}"
-            return f"{self.attribute} is guessed to ±{_short(self.value)}{knows}: {least}"
-        return f"{self.attribute} is told {_share(self.value)} of the time{knows}: {most}"
+            how = "worked out exactly" if self.value == 0 else f"inferred to ±{_short(self.value)}"
+            return f"{self.attribute} can be {how}{knows}: {least}"
+        return f"{self.attribute} is inferred correctly {_share(self.value)} of the time{knows}: {most}"
 
 
 class ToldByFilter(NamedTuple):

@@ -68,13 +68,13 @@ class Targets:
         if self.appetite is None:
             return self._words
         limits = ", ".join(f"{name} {value:g}" for name, value in self.appetite.limits().items())
-        return f"{self._words} ACRO's risk appetite is held beside it: {limits}."
+        return f"{self._words} ACRO's risk appetite is checked as well: {limits}."
 
     @property
     def _words(self) -> str:
         rule = (
-            "nobody's value may be guessed to less than half the column's standard deviation, nor a category told more "
-            "than 75% of the time"
+            "values may not be inferred to less than half their column's standard deviation, nor categories correctly "
+            "more than 75% of the time"
         )
         if self.policy is None:
             return f"No {'policy was' if self.appetite is None else 'targets were'} given: {rule}."

@@ -157,7 +157,7 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent:
         # What somebody learns who knows nobody is not told once more of one who knows the covariates.
         found = [each for each in all_.findings() if not any(_holds(other, each) for other in findings)]
         if found:
-            findings += _mended(all_, found, set(earlier))
+            findings += _mended(all_, alone, found, set(earlier))
         not_assessed |= dict.fromkeys(all_.not_assessed)
     if not_assessed:
         some = ", ".join(not_assessed)
@@ -168,32 +168,30 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str], silent:
 
 def _readings(alone: Mapping[str, Alone]) -> Iterable[tuple[Known, list[str]]]:
     """Yield who reads which outputs together: all of them, and those of one outcome."""
-    yield POPULATION, list(alone)
+    if overlapping(alone):
+        yield POPULATION, list(alone)
     outcomes: dict[tuple[str, ...], list[str]] = {}
     for name, each in alone.items():
         if any(one.attacker == _called(COVARIATES) for one in each.held):
-            outcomes.setdefault(each.outcome, []).append(name)
+            outcomes.setdefault(each.leak.information.outcome, []).append(name)
     for names in outcomes.values():
-        if len(names) > 1 and _overlap([alone[name] for name in names]):
+        if overlapping({name: alone[name] for name in names}):
             yield COVARIATES, names
 
 
-def _overlap(outputs: Sequence[Alone]) -> bool:
-    """Return whether somebody is in two of some outputs."""
-    ids = [np.asarray(each.leak.people.ids) for each in outputs]
-    return len(np.unique(np.concatenate(ids))) < sum(map(len, ids))
-
-
 def overlapping(alone: Mapping[str, Alone]) -> bool:
-    """Return whether outputs say anything about the same people."""
-    return len(alone) > 1 and _overlap(list(alone.values()))
+    """Return whether several outputs say anything about the same people."""
+    ids = [np.asarray(each.leak.people.ids) for each in alone.values()]
+    return len(alone) > 1 and len(np.unique(np.concatenate(ids))) < sum(map(len, ids))
 
 
-def _mended(all_: Together, findings: list[MissedTarget], earlier: set[str]) -> list[MissedTarget]:
+def _mended(
+    all_: Together, alone: Mapping[str, Alone], findings: list[MissedTarget], earlier: set[str]
+) -> list[MissedTarget]:
     """Return findings with the pair of outputs that makes each, and ways out that were tried."""
     tried: dict[frozenset[str], Together] = {}
     paired = [replace(each, pair=_pair(all_, each, tried)) for each in findings]
-    without = _leave_out(all_, paired, earlier)
+    without = _leave_out(alone, paired, earlier)
     found = []
     for each in paired:
         mends = [] if without is None else [Mend("leave out", without)]
@@ -233,17 +231,19 @@ def _pair(all_: Together, finding: MissedTarget, tried: dict[frozenset[str], Tog
     return ()
 
 
-def _leave_out(all_: Together, findings: Sequence[MissedTarget], earlier: set[str]) -> tuple[str, ...] | None:
-    """Return the fewest outputs without which nothing breaks that was tried; None if none was found."""
-    blamed = [set(each.pair or all_.alone) - earlier for each in findings]
-    counts = {name: all_.alone[name].leak.information.count for name in all_.alone}
-    # Whichever is blamed most often, and of those the one with fewer people.
+def _leave_out(
+    alone: Mapping[str, Alone], findings: Sequence[MissedTarget], earlier: set[str]
+) -> tuple[str, ...] | None:
+    """Return the fewest outputs, of those tried, without which no target is missed; None if none was found."""
+    blamed = [set(each.pair or alone) - earlier for each in findings]
+    counts = {name: each.leak.information.count for name, each in alone.items()}
+    # Outputs that most findings name come first, and of those the ones about fewer people.
     free = sorted(set().union(*blamed), key=lambda name: (-sum(name in each for each in blamed), counts[name], name))
     for count in (1, 2):
         sets = [each for each in combinations(free, count) if all(set(each) & one for one in blamed)]
         for names in sets[:_PAIRS]:
-            rest = [name for name in all_.alone if name not in names]
-            if len(rest) < 2 or not _overlap([all_.alone[name] for name in rest]) or not all_.of(rest).broken:
+            rest = {name: each for name, each in alone.items() if name not in names}
+            if not any(Together({name: rest[name] for name in some}, known).broken for known, some in _readings(rest)):
                 return names
     return None
 

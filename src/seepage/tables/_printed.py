@@ -6,6 +6,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seepage._near import did_you_mean, several
 from seepage._tables import Table
 from seepage.errors import InputError
@@ -58,6 +61,14 @@ class PrintedNumbers:
         """Yield the quantiles, and how many people each is the value of: the fewest first."""
         found = sorted((c for c in self.claims if c.truth.holders), key=lambda claim: claim.truth.holders)
         yield from ((claim.subject.words(claim.statistic), claim.truth.holders) for claim in found)
+
+    def cells_of(self, attribute: str, rows: NDArray[np.intp]) -> Iterator[tuple[int, str]]:
+        """Yield the numbers about a column that some people are in: how many people it is from, and its name."""
+        for subject, statistic in {claim.subject: claim.statistic for claim in self.claims}.items():
+            people = self.people.people(subject.group)
+            if attribute in (subject.variable, *dict(subject.group)) and people[rows].any():
+                count = int(people.sum())
+                yield count, f"{subject.words(statistic)}, from {count:,} {'person' if count == 1 else 'people'}"
 
     def statistics(self) -> str:
         """Name what is printed, such as "mean and count of pay by sex"."""
