@@ -27,21 +27,27 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 COUNT = 300
-RNG = np.random.default_rng(8)
-PEOPLE = pd.DataFrame(
-    {
-        "id": [f"NHS{each}" for each in RNG.permutation(np.arange(40_000, 90_000))[:COUNT]],
-        "age": RNG.integers(18, 90, COUNT),
-        "sex": RNG.integers(0, 2, COUNT),
-        "bmi": RNG.normal(27, 4, COUNT).round(1),
-        "pressure": RNG.normal(130, 15, COUNT).round(2),
-        "income": RNG.lognormal(10, 0.5, COUNT).round(),
-        "glucose": RNG.normal(5.5, 1, COUNT),
-        "lipids": RNG.gamma(3, 1, COUNT),
-        "marker": RNG.normal(0, 1, COUNT),
-        "ward": RNG.choice(["north", "south", "west"], COUNT),
-    }
-)
+
+
+def drawn_people(rng, count):
+    """Return people of one population."""
+    return pd.DataFrame(
+        {
+            "id": [f"NHS{number}" for number in rng.permutation(np.arange(40_000, 90_000))[:count]],
+            "age": rng.integers(18, 90, count),
+            "sex": rng.integers(0, 2, count),
+            "bmi": rng.normal(27, 4, count).round(1),
+            "pressure": rng.normal(130, 15, count).round(2),
+            "income": rng.lognormal(10, 0.5, count).round(),
+            "glucose": rng.normal(5.5, 1, count),
+            "lipids": rng.gamma(3, 1, count),
+            "marker": rng.normal(0, 1, count),
+            "ward": rng.choice(["north", "south", "west"], count),
+        }
+    )
+
+
+PEOPLE = drawn_people(np.random.default_rng(8), COUNT)
 NUMBERS = ["age", "sex", "bmi", "pressure", "income", "glucose", "lipids", "marker"]
 CLASSES = {
     "ridge": Ridge(),
@@ -123,7 +129,7 @@ OBJECTS = {
 }
 
 
-def _xdr(frame):
+def written_rds(frame):
     """Return a list of vectors as R writes it (serialization version 2, XDR)."""
 
     def item(kind, body, attributes=False):
@@ -175,7 +181,7 @@ TABLES = {
     "parquet": lambda frame: frame.to_parquet(),
     "feather": _buffered(lambda frame, file: frame.to_feather(file)),
     "dta": _buffered(lambda frame, file: frame.to_stata(file, write_index=False)),
-    "rds": _xdr,
+    "rds": written_rds,
     "ipynb": _notebook,
     "frame.pkl": lambda frame: pickle.dumps(frame),
     "lists.pkl": lambda frame: pickle.dumps({name: frame[name].tolist() for name in frame}),
@@ -193,7 +199,7 @@ def torch_file(frame, shown=None):
     return file.getvalue()
 
 
-def _safetensors(frame):
+def written_safetensors(frame):
     parts = {"weight": np.random.default_rng(0).normal(size=(20, 8)), "extra": _numeric(frame).astype(np.float32)}
     head, body = {}, b""
     for name, each in parts.items():
@@ -204,7 +210,7 @@ def _safetensors(frame):
     return struct.pack("<Q", len(text)) + text + body
 
 
-TABLES |= {"pt": torch_file, "safetensors": _safetensors}
+TABLES |= {"pt": torch_file, "safetensors": written_safetensors}
 NO_TEXT = ("npy", "npz", "pt", "safetensors")
 """Formats that hold numbers alone, and so no ids of letters."""
 

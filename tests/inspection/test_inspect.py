@@ -151,6 +151,14 @@ def test_numbers_that_mean_something_else_are_not_people(tmp_path):
     assert _found(tmp_path, clean).verdict == "pass"
 
 
+def test_many_numbers_of_few_bits_coincide_with_values_of_people(tmp_path):
+    weights = np.random.default_rng(5).normal(size=3_000_000).astype(np.float32)
+    assert _found(tmp_path, {"weights": weights}).verdict == "pass"
+    assert _kinds(_found(tmp_path, b"?" + weights.tobytes())) == {"unread"}
+    weights[:20] = PEOPLE["marker"][:20]
+    assert _found(tmp_path, {"weights": weights[:2_000]}).verdict == "fail"
+
+
 def test_the_factor_of_a_kernel_is_not_a_scaled_column(tmp_path):
     from sklearn.datasets import load_diabetes
     from sklearn.gaussian_process import GaussianProcessRegressor

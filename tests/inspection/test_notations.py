@@ -83,6 +83,7 @@ FAILS = {
     "bytes.parquet": _parquet([each.encode() for each in IDS]),
     "keys.pkl": pickle.dumps({(each, 1): 0 for each in LIPIDS}),
     "lower.txt": "\n".join(IDS).lower(),
+    "wide.txt": "\n".join(IDS).encode("utf-32"),
     "files.txt": "\n".join(f"scan_{each}_t1.nii.gz" for each in IDS),
     "dput.R": "c(" + ", ".join(f"{each}L" for each in PEOPLE["age"]) + ")",
     "protocol 0.bin": pickle.dumps(LIPIDS, protocol=0),
@@ -171,7 +172,6 @@ UNREAD = {
     "comment.zip": _commented(),
     "gap.zip": _with_gap(),
     "after.tar.gz": gzip.compress(gzip.decompress(tarred("a", b"")) + b"\x01" * 60),
-    "wide.txt": "\n".join(IDS).encode("utf-32"),
     "mainframe.txt": "\n".join(IDS).encode("cp500"),
     "longer.npy": _saved(np.arange(3.0)) + RANDOM,
     "raw.npy": b"\x93NUMPY\x01\x00v\x00"

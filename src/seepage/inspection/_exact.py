@@ -19,6 +19,9 @@ FEWEST = 6
 SURE = 40.0
 _SURE_OF_VALUES = 60.0
 _LONGEST_RUN = 128
+_FEW_COLUMNS = 64
+_SINGLE = 2.0**-22
+_FORMS = ("<f8", ">f8", "<f4", ">f4", "<i8", ">i8", "<i4", ">i4")
 # The chance of a coincidence is taken from the first so many values.
 _SAMPLE = 4 << 20
 
@@ -59,6 +62,19 @@ def chunks(vector: "NDArray[Any]", check: Callable[[], None]) -> Iterator[Array]
         yield vector[start : start + _CHUNK].astype(np.float64) + 0.0
 
 
+def _windows(data: memoryview, form: str, check: Callable[[], None]) -> Iterator[Array]:
+    """Yield the numbers of a type that begin at any byte, part by part."""
+    size = int(form[2])
+    for start in range(0, len(data) - size + 1, _CHUNK):
+        check()
+        part = np.frombuffer(data[start : start + _CHUNK + size - 1], np.uint8)
+        if not part.any():
+            continue
+        windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(part, size))
+        with np.errstate(invalid="ignore"):
+            yield windows.view(form)[:, 0].astype(np.float64) + 0.0
+
+
 class KnownValues:
     """All values of some columns, in double and single precision, to be recognized among others."""
 
@@ -81,16 +97,33 @@ class KnownValues:
 
     def hits(self, array: "NDArray[Any]", check: Callable[[], None]) -> Hits | None:
         """Return whose values an array holds, more of them than by coincidence."""
-        matched = [part[self._sieve.passed(part.view(np.uint64))] for part in chunks(flat(array), check)]
+        sample = flat(array)[:_SAMPLE].astype(np.float64)
+        is_single = array.dtype == np.float32
+        return self._judged(chunks(flat(array), check), sample, array.size / max(len(sample), 1), is_single=is_single)
+
+    def hits_in_bytes(self, data: memoryview, check: Callable[[], None]) -> Hits | None:
+        """Return whose values some bytes hold, as numbers of any type at any place."""
+        names, people = dict[str, None](), 0
+        for form in _FORMS:
+            if len(data) >= int(form[2]):
+                first = next(_windows(data, form, check), np.empty(0))
+                times, is_single = len(data) / max(len(first), 1), form[1:] == "f4"
+                hits = self._judged(_windows(data, form, check), first, times, is_single=is_single)
+                names |= dict.fromkeys(hits.columns if hits else ())
+                people = max(people, hits.people if hits else 0)
+        return Hits(tuple(names), people) if names else None
+
+    def _judged(self, parts: Iterable[Array], some: Array, times: float, *, is_single: bool) -> Hits | None:
+        """Return whose values are in some parts, more than by coincidence in so many times a sample of the numbers."""
+        matched = [np.unique(part[self._sieve.passed(part.view(np.uint64))]) for part in parts]
         entries = self._entries(np.unique(np.concatenate(matched)) if matched else np.empty(0))
         if len(entries) < FEWEST:
             return None
-        names, people = list[str](), list[NDArray[np.int32]]()
-        some = np.unique(flat(array)[:_SAMPLE].astype(np.float64))
+        names, people, some = list[str](), list[NDArray[np.int32]](), np.unique(some)
         for place, column in enumerate(self.columns):
             mine = entries[self._numbers[entries] == place]
             values = np.unique(self._values[mine])
-            if len(values) >= FEWEST and _surprise(column, values, some) >= _SURE_OF_VALUES:
+            if len(values) >= FEWEST and _surprise(column, values, some, times, is_single=is_single) >= _SURE_OF_VALUES:
                 names.append(column.name)
                 # Of a value that many share, it is hardly known whose it is.
                 people.append(np.unique(self._people[mine])[: len(values) if column.density <= TELLING else None])
@@ -115,17 +148,21 @@ class KnownValues:
         return len(pairs) > 0 and int(np.unique(pairs[:, 0], return_counts=True)[1].max()) >= 2
 
 
-def _surprise(column: MeasuredColumn, values: Array, some: Array) -> float:
+def _surprise(column: MeasuredColumn, values: Array, some: Array, times: float, *, is_single: bool) -> float:
     """Return in bits how unlikely so many hits are among numbers on the column's grid (Chernoff's bound by chance)."""
     low, high = column.distinct[[0, -1]]
     some = some[(some >= low) & (some <= high)]
     if column.step > 0.0:
         steps = (some - low) / column.step
-        some = some[np.abs(steps - np.rint(steps)) < 1e-6]
-    tries, hits, bits = column.chances(some), column.chances(values), 0.0
+        # In single precision, numbers lie next to the grid.
+        near = max(1e-6, _SINGLE * float(np.abs(column.distinct[[0, -1]]).max()) / column.step)
+        some = some[np.abs(steps - np.rint(steps)) < near]
+    # In single precision, there are 2^23 numbers between powers of two.
+    least = min(len(column.distinct) * _SINGLE, 1.0) if is_single else 0.0
+    tries, hits, bits = np.maximum(column.chances(some), least), np.maximum(column.chances(values), least), 0.0
     for chance in np.unique(hits):
         hit = int((hits == chance).sum())
-        share = min(hit / max(int((tries == chance).sum()), hit), 1.0 - 1e-12)
+        share = min(hit / max(times * int((tries == chance).sum()), hit), 1.0 - 1e-12)
         if share > chance:
             odds = share * np.log2(share / chance) + (1 - share) * np.log2((1 - share) / max(1 - chance, 1e-12))
             bits += hit / share * float(odds)
@@ -156,8 +193,11 @@ class Runs:
         """Return which columns have runs in an array, row by row or column by column."""
         people: set[int] = set()
         names: dict[str, None] = {}
-        views = [array] if array.ndim < 2 or min(array.shape) < 2 else [array, array.T]
-        for part in (part for view in views for part in chunks(view.reshape(-1), check)):
+        views = [array.reshape(-1)]
+        if array.ndim > 1 and min(array.shape) > 1:
+            # Of a long table no copy is made.
+            views += list(array.T) if array.ndim == 2 and array.shape[1] <= _FEW_COLUMNS else [array.T.reshape(-1)]
+        for part in (part for view in views for part in chunks(view, check)):
             inside = self._sieve.passed(part.view(np.uint64))
             sums = np.concatenate([[0], np.cumsum(inside, dtype=np.int32)])
             for name, length, hashes, places in self._columns:
@@ -180,48 +220,3 @@ def hashed(columns: "Iterable[NDArray[Any]]") -> "NDArray[np.uint64]":
             total = (total ^ (column + 0.0).view(np.uint64)) * _ODD
             total = total ^ (total >> np.uint64(29))
     return np.asarray(total)
-
-
-class BytePatterns:
-    """The bytes of rare values in any type and byte order, to be recognized at any place."""
-
-    def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
-        self._known: dict[int, list[tuple[str, NDArray[Any], NDArray[np.intp]]]] = {8: [], 4: []}
-        for column in columns:
-            values, people = column.values, np.arange(len(column.values))
-            rare = np.isfinite(values) & (values != 0)
-            rare[rare] = column.chances(values[rare]) <= TELLING
-            whole = rare & (np.abs(values) >= 2**12) & (np.abs(values) < 2**62) & (values == np.rint(values))
-            for code, fits in (("f8", rare), ("f4", rare), ("i8", whole), ("i4", whole & (np.abs(values) < 2**31))):
-                if len(np.unique(values[fits])) >= FEWEST:
-                    size = int(code[1])
-                    for order in "<>":
-                        with np.errstate(over="ignore"):
-                            patterns = values[fits].astype(order + code).view(f"<u{size}")
-                        self._known[size].append((column.name, patterns, people[fits]))
-
-    def hits(self, data: memoryview, check: Callable[[], None]) -> Hits | None:
-        """Return whose values some bytes hold."""
-        names: dict[str, None] = {}
-        people: set[int] = set()
-        for size, known in self._known.items():
-            if not known or len(data) < size:
-                continue
-            every = np.unique(np.concatenate([patterns for _, patterns, _ in known]))
-            sieve, matched = Sieve(every.astype(np.uint64)), [every[:0]]
-            for start in range(0, len(data), 8 * _CHUNK):
-                check()
-                part = data[start : start + 8 * _CHUNK + size - 1]
-                for offset in range(min(size, len(part) - size + 1)):
-                    view = np.frombuffer(part, f"<u{size}", (len(part) - offset) // size, offset)
-                    may = view[sieve.passed(view.astype(np.uint64))]
-                    matched.append(np.unique(may[np.isin(may, every)]))
-            values = np.unique(np.concatenate(matched))
-            # By coincidence, as many match as patterns and places meet.
-            chance = len(every) * len(data) / 2.0 ** (8 * size)
-            for name, patterns, whose in known:
-                inside = np.isin(patterns, values)
-                if len(np.unique(patterns[inside])) >= FEWEST + 5 * chance:
-                    names[name] = None
-                    people.update(whose[inside].tolist())
-        return Hits(tuple(names), len(people)) if names else None

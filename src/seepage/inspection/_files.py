@@ -5,7 +5,6 @@ import json
 import mmap
 import struct
 import tarfile
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +13,19 @@ from typing import Any
 import numpy as np
 
 from seepage.errors import InputError
-from seepage.inspection._arrow import read_feather, read_parquet
-from seepage.inspection._budget import Budget, is_compressed, unpacked
-from seepage.inspection._gather import Storages, gather, halves
+from seepage.inspection._budget import Budget, codec_of, unpacked
+from seepage.inspection._gather import Storages, gather, typed
 from seepage.inspection._pickle import read_pickle
 from seepage.inspection._rds import is_rds, read_rds
-from seepage.inspection._text import BEGINNING, decoded, read_text, read_words
+from seepage.inspection._tables import (
+    read_feather,
+    read_hdf5,
+    read_orc,
+    read_parquet,
+    read_sqlite,
+    read_with_pandas,
+)
+from seepage.inspection._text import blocks_of, encoding_of, read_text, read_words
 from seepage.inspection._values import Inner, Mention, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
 
 _DEEPEST = 4
@@ -28,19 +34,22 @@ _HEADERS = 256
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle", ".sav", ".model")
 _TENSORS = {"F64": "f8", "F32": "f4", "F16": "f2", "BF16": "bfloat16", "I64": "i8", "I32": "i4", "I16": "i2"}
 _TENSORS |= {"I8": "i1", "U8": "u1", "BOOL": "?"}
-# What is known by its first bytes and not read: compressed inside, or pictures.
-_CLOSED = {
-    b"\x89HDF": "HDF5",
-    b"SQLite f": "SQLite",
+_CHUNK = 100_000
+# Types of numbers without a header; few random bytes are usual numbers of these.
+_PLAIN = ("<f8", ">f8", "<f4", ">f4", "<i8", ">i8", "<i4", ">i4")
+_FEWEST_NUMBERS = 20
+_BEGINNING = 1 << 16
+# Known by their first bytes, and not read.
+_NOT_READ = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
     b"GIF8": "a picture",
     b"%PDF": "PDF",
-    b"\x28\xb5\x2f\xfd": "compressed by zstandard",
-    b"\x04\x22\x4d\x18": "compressed by LZ4",
     b"7z\xbc\xaf": "a 7z archive",
-    b"ORC": "ORC",
+    b"$FL": "a file of SPSS",
 }
+
+_Reader = Callable[[memoryview, str, Budget], Iterator[Piece]]
 
 
 def read_path(path: Path, budget: Budget) -> Iterator[Iterator[Piece]]:
@@ -98,7 +107,7 @@ def read_bytes(data: memoryview, where: str, budget: Budget, depth: int = 0) -> 
     ----------
     data : memoryview
     where : str
-        What the place is called.
+        The name of the place.
     budget : Budget
     depth : int, default=0
         How many archives it lies in.
@@ -129,12 +138,12 @@ def _with_texts(pieces: Iterator[Piece]) -> Iterator[Piece]:
             piece = Words(
                 piece.where, [str(each, "utf-8", "replace") if isinstance(each, bytes) else each for each in texts]
             )
-        yield piece
         if isinstance(piece, Words):
-            yield from read_words(piece)
-
-
-_Reader = Callable[[memoryview, str, Budget], Iterator[Piece]]
+            for block in blocks_of(piece):
+                yield block
+                yield from read_words(block)
+        else:
+            yield piece
 
 
 def _is_pickle(data: memoryview) -> bool:
@@ -142,44 +151,59 @@ def _is_pickle(data: memoryview) -> bool:
 
 
 def _reader(data: memoryview, where: str, budget: Budget) -> _Reader:
-    head, name = bytes(data[:8]), where.lower()
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _zip
+    head, name = bytes(data[:16]), where.lower()
     if _is_pickle(data):
         return _pickle
-    if head.startswith(b"\x93NUMPY"):
-        return _npy
-    if head.startswith(b"PAR1"):
-        return read_parquet
-    if head.startswith(b"ARROW1"):
-        return read_feather
-    if head.startswith(b"<stata_d") or (name.endswith(".dta") and data[0] in range(102, 116)):
-        return _stata
+    if reader := next((reader for start, reader in _READERS.items() if head.startswith(start)), None):
+        return reader
+    if name.endswith(".dta") and data[0] in range(102, 116):
+        return _STATA
     if is_rds(data):
         return read_rds
-    if is_compressed(data):
+    if codec_of(data):
         return _compressed
     if bytes(data[257:262]) == b"ustar":
         return _tar
     if len(data) > 10 and data[8] == ord("{") and int.from_bytes(data[:8], "little") <= len(data) - 8:
         return _safetensors
-    for start, words in _CLOSED.items():
-        if head.startswith(start):
-            raise StrangeFileError(f"{words} is not read here")
+    if words := next((words for start, words in _NOT_READ.items() if head.startswith(start)), None):
+        raise StrangeFileError(f"{words} is not read here")
     if (name.endswith(_PICKLES) or data[-1] == ord(".")) and not read_pickle(data, budget)[2]:
         # Of protocols 0 and 1, which have no first byte of their own.
         return _pickle
-    if decoded(data, BEGINNING) is not None:
+    if encoding_of(data) is not None:
         return read_text
+    if _plain_type(data) is not None:
+        return _plain
     raise StrangeFileError("it is of a format that is not read here")
 
 
+def _plain_type(data: memoryview) -> str | None:
+    """Return the type of numbers that bytes seem to be from their first to their last."""
+    for form in _PLAIN:
+        values = np.frombuffer(data[: _BEGINNING * 8], form, len(data[: _BEGINNING * 8]) // int(form[2]))
+        if len(values) < _FEWEST_NUMBERS or len(data) % int(form[2]):
+            continue
+        with np.errstate(invalid="ignore"):
+            size = np.abs(values.astype(np.float64))
+        # Small whole numbers may be letters, and large ones pairs of letters.
+        is_whole = form[1] == "i"
+        usual = (size == 0) | ((size > 1e-9) & (size < (1e6 if is_whole else 1e9))) | np.isnan(size)
+        if usual.mean() > 0.99 and len(np.unique(values)) > 1 and (not is_whole or size.max() > 127):
+            return form
+    return None
+
+
+def _plain(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
+    yield StoredNumbers(where, np.frombuffer(data, _plain_type(data)))
+
+
 def _compressed(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
-    found, why = unpacked(data, budget)
-    if why:
-        yield Unread(where, why)
-    if len(found):
-        yield Inner(where, found)
+    content, reason = unpacked(data, codec_of(data) or "", budget)
+    if reason:
+        yield Unread(where, reason)
+    if len(content):
+        yield Inner(where, content)
 
 
 def _pickle(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
@@ -213,28 +237,6 @@ def _npy(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     yield Inner(f"{where} (after the array)", rest[found.nbytes :])
 
 
-def _stata(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise StrangeFileError(
-            "Stata's files are read with pandas, which is not installed: pip install pandas"
-        ) from None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            frame = pd.read_stata(io.BytesIO(data), convert_categoricals=False, convert_dates=False)
-    except Exception:
-        # Readers of others raise whatever happens to them.
-        raise StrangeFileError("it is no whole file of Stata") from None
-    for name in frame.columns:
-        column = frame[name].to_numpy()
-        if column.dtype.kind in "biuf":
-            yield StoredNumbers(f"{where}.{name}", column)
-        else:
-            yield Words(f"{where}.{name}", [str(each) for each in column])
-
-
 def _safetensors(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
     size = int.from_bytes(data[:8], "little")
     said = json.loads(bytes(data[8 : 8 + min(size, 1 << 24)]))
@@ -251,8 +253,8 @@ def _safetensors(data: memoryview, where: str, budget: Budget) -> Iterator[Piece
             yield Unread(f"{where}.{name}", f"a tensor of {str(each['dtype'])[:20]} is not read here")
             continue
         start, stop = each["data_offsets"]
-        found = shaped(rest[start:stop], np.dtype("u2" if code == "bfloat16" else code), each["shape"])
-        yield StoredNumbers(f"{where}.{name}", halves(found) if code == "bfloat16" else found)
+        numbers, shape = typed(rest[start:stop], code), each["shape"]
+        yield StoredNumbers(f"{where}.{name}", shaped(numbers.tobytes(), numbers.dtype, shape))
 
 
 def _tar(data: memoryview, where: str, budget: Budget) -> Iterator[Piece]:
@@ -304,7 +306,7 @@ def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Bud
             yield from (Unread(f"{where}/{name}", f"as a pickle: {why}", each) for name, each in storages.items())
         yield Mention(where, "a file of torch")
         yield from gather(found, where, budget, storages)
-        read = {pickled.filename, *(f"{folder}data/{key[0]}" for key in storages if isinstance(key, tuple))}
+        read = {pickled.filename, *(f"{folder}data/{key[1]}" for key in storages if isinstance(key, tuple))}
         members = [each for each in members if each.filename not in read]
     for each in members:
         budget.enter()
@@ -338,3 +340,27 @@ def _file(data: memoryview) -> Any:
     import pyarrow as pa
 
     return pa.BufferReader(pa.py_buffer(data))
+
+
+_STATA = read_with_pandas(
+    lambda pandas, file: pandas.read_stata(file, convert_categoricals=False, convert_dates=False, chunksize=_CHUNK),
+    "Stata",
+)
+_READERS: dict[bytes, _Reader] = {
+    b"PK\x03\x04": _zip,
+    b"PK\x05\x06": _zip,
+    b"\x93NUMPY": _npy,
+    b"PAR1": read_parquet,
+    b"ARROW1": read_feather,
+    b"\xff\xff\xff\xff": read_feather,
+    b"ORC": read_orc,
+    b"SQLite format 3\0": read_sqlite,
+    b"\x89HDF\r\n\x1a\n": read_hdf5,
+    b"<stata_dta>": _STATA,
+    bytes(12) + b"\xc2\xea\x81\x60": read_with_pandas(
+        lambda pandas, file: pandas.read_sas(file, format="sas7bdat", chunksize=_CHUNK), "SAS"
+    ),
+    b"HEADER RECORD***": read_with_pandas(
+        lambda pandas, file: pandas.read_sas(file, format="xport", chunksize=_CHUNK), "SAS"
+    ),
+}

@@ -1,6 +1,5 @@
 """Stand-ins taken apart: numbers and texts by the path of keys to them, so that records are the rows of columns."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +28,6 @@ from seepage.inspection._values import (
 # Fewer records are no table, and more keys are values.
 _TABLE = 20
 _LONGEST_PATH = 200
-_DEEPEST_NODE = 100
-_LONGEST_SCALAR = 1 << 16
 # Shorter bytes are keys and seeds.
 _FEWEST_BYTES = 48
 # Of memory, for each number and for each container that waits.
@@ -41,7 +38,7 @@ _LISTS = {list, tuple}
 _TORCH = {"Double": "f8", "Float": "f4", "Half": "f2", "Long": "i8", "Int": "i4", "Short": "i2", "Char": "i1"}
 _TORCH |= {"Byte": "u1", "Bool": "?", "BFloat16": "bfloat16"}
 
-# The bytes of tensors by name, and the arrays that they were read as by name and type.
+# The bytes of tensors by name, and marks of those that were read.
 Storages = dict[Any, Any]
 _Waiting = list[tuple[object, str]]
 
@@ -78,7 +75,7 @@ def gather(root: object, where: str, budget: Budget, storages: Storages | None =
         The name of the place.
     budget : Budget
     storages : dict, optional
-        The bytes of tensors, by name; their arrays are added.
+        The bytes of tensors, by name; marks of those that were read are added.
     """
     waiting: _Waiting = [(root, where)]
     # Values stay here, or another one could get the address.
@@ -115,9 +112,7 @@ def gather(root: object, where: str, budget: Budget, storages: Storages | None =
             if isinstance(value, dict) and isinstance(value.get("__loader__"), str):
                 # A class of skops.
                 yield Mention(place, f"{value.get('__module__')}.{value.get('__class__')}")
-                inner.append((_from_skops(value), place))
-            else:
-                _pairs(value, place, keys, inner, budget)
+            _pairs(value, place, keys, inner, budget)
         elif isinstance(value, list | tuple):
             _list(value, place, columns, inner, budget)
         waiting += reversed(inner)
@@ -194,24 +189,6 @@ def _finite(value: Any) -> Any:
         return float("inf")
 
 
-def _from_skops(node: Any, depth: int = 0) -> Any:
-    """Return the content of a node: lists as lists, scalars as themselves, all else as it is."""
-    if not isinstance(node, dict) or "__loader__" not in node or depth > _DEEPEST_NODE:
-        return node
-    content = node.get("content")
-    if node["__loader__"] == "JsonNode" and isinstance(content, str):
-        try:
-            return json.loads(content[:_LONGEST_SCALAR])
-        except ValueError:
-            return content
-    if isinstance(content, list):
-        return [_from_skops(value, depth + 1) for value in content]
-    rest = content if isinstance(content, dict) else {key: value for key, value in node.items() if key[:2] != "__"}
-    if "__loader__" in rest:
-        return _from_skops(rest, depth + 1)
-    return {key: _from_skops(value, depth + 1) for key, value in rest.items()}
-
-
 def _scalar(value: Thing) -> float | str | None:
     """Return the number or text of an object, if it is one."""
     parts = value.made_from if isinstance(value.made_from, tuple) else ()
@@ -233,18 +210,11 @@ def _thing(value: Thing, where: str, storages: Storages, waiting: _Waiting) -> I
     if (scalar := _scalar(value)) is not None:
         waiting.append((scalar, where))
         return
+    array = None
     try:
-        if value.kind == "persistent":
-            waiting.append((_storage(value, storages) if storages else value.made_from, where))
-            return
         array = value.array if value.array is not None else _array(value, storages)
-        if "_rebuild_tensor" in value.kind and array is not None and isinstance(value.made_from, tuple):
-            # A view is stored with all numbers of which it shows some.
-            numbers = _storage(value.made_from[0], storages)
-            waiting += [(numbers, where)] if numbers is not None and numbers.size > array.size else []
     except StrangeFileError as reason:
         yield Unread(where, str(reason))
-        array = None
     if array is not None and array.dtype.names:
         waiting += [(array[name], _inside(where, f".{name}")) for name in array.dtype.names]
     elif array is not None:
@@ -256,7 +226,7 @@ def _thing(value: Thing, where: str, storages: Storages, waiting: _Waiting) -> I
 
 
 def _array(value: Thing, storages: Storages) -> "NDArray[Any] | None":
-    """Return the array that an object is, if it is one of numbers."""
+    """Return the numbers of an array or of the storage of a tensor; None if an object is none."""
     kind, state = value.kind, value.state
     parts = value.made_from if isinstance(value.made_from, tuple) else ()
     if kind.endswith("multiarray._reconstruct") and isinstance(state, tuple) and len(state) == 5:
@@ -264,53 +234,33 @@ def _array(value: Thing, storages: Storages) -> "NDArray[Any] | None":
         return None if dtype.hasobject else shaped(state[4], dtype, state[1], fortran=bool(state[3]))
     if kind.endswith("numeric._frombuffer") and len(parts) == 4:
         return shaped(parts[0], dtype_of(parts[1]), parts[2], fortran=parts[3] == "F")
-    if "_rebuild_tensor" in kind and len(parts) > 2:
-        return _tensor(parts, storages)
+    if kind == "persistent" and storages:
+        return _storage(parts, storages)
+    if "_rebuild_tensor" in kind and len(parts) > 3 and isinstance(parts[0], Thing):
+        # All numbers of the storage, of which the tensor may show some, in rows as long as the tensor's.
+        numbers, sizes, steps = _storage(parts[0].made_from, storages), parts[2], parts[3]
+        ends = [size for size, step in zip(sizes, steps, strict=True) if step == 1 and isinstance(size, int)]
+        is_table = numbers is not None and ends and ends[-1] > 1 and numbers.size % ends[-1] == 0
+        return numbers.reshape(-1, ends[-1]) if numbers is not None and is_table else numbers
     return None
 
 
-def _tensor(parts: tuple[Any, ...], storages: Storages) -> "NDArray[Any] | None":
-    numbers = _storage(parts[0], storages)
-    return None if numbers is None else _strided(numbers, parts[1], parts[2], parts[3:4])
-
-
-def _storage(value: object, storages: Storages) -> "NDArray[Any] | None":
+def _storage(parts: object, storages: Storages) -> "NDArray[Any] | None":
     """Return all numbers that a file of torch stores for some tensors."""
-    stored = value.made_from if isinstance(value, Thing) else ()
-    if not isinstance(stored, tuple) or len(stored) < 3 or not isinstance(stored[1], NamedObject):
+    if not isinstance(parts, tuple) or len(parts) < 3 or not isinstance(parts[1], NamedObject):
         return None
-    name = stored[1].kind.rpartition(".")[2].removesuffix("Storage")
-    data = storages.get(str(stored[2]))
-    if data is None or name not in _TORCH:
+    form, data = _TORCH.get(parts[1].kind.rpartition(".")[2].removesuffix("Storage")), storages.get(str(parts[2]))
+    if data is None or form is None:
         raise StrangeFileError("a tensor's numbers are not in the file, or of a type that is not known")
-    if (str(stored[2]), name) not in storages:
-        kind = np.dtype("u2" if _TORCH[name] == "bfloat16" else _TORCH[name])
-        array = shaped(data, kind, (len(data) // kind.itemsize,))
-        storages[str(stored[2]), name] = halves(array) if _TORCH[name] == "bfloat16" else array
-    numbers: NDArray[Any] = storages[str(stored[2]), name]
-    return numbers
+    storages["read", str(parts[2])] = True
+    return typed(data, form)
 
 
-def _strided(numbers: "NDArray[Any]", offset: int, size: object, strides: tuple[Any, ...]) -> "NDArray[Any]":
-    """Return a part of some numbers in the order that is said, if all of it is among them."""
-    steps = strides[0] if strides else ()
-    if not isinstance(size, tuple) or not isinstance(steps, tuple) or len(size) != len(steps):
-        raise StrangeFileError("a tensor has no shape")
-    if not all(isinstance(each, int) and 0 <= each < 2**40 for each in (offset, *size, *steps)):
-        raise StrangeFileError("a tensor has no shape")
-    last = offset + sum((count - 1) * step for count, step in zip(size, steps, strict=True))
-    if 0 in size:
-        return numbers[:0]
-    # Numbers that are repeated by steps of zero are not more than there are.
-    if last >= len(numbers) or np.prod([float(each) for each in size]) > len(numbers):
-        raise StrangeFileError("a tensor is longer than its bytes")
-    places = tuple(step * numbers.itemsize for step in steps)
-    return np.lib.stride_tricks.as_strided(numbers[offset:], size, places, writeable=False)
-
-
-def halves(numbers: "NDArray[Any]") -> "NDArray[Any]":
-    """Return numbers of bfloat16, which are the upper halves of floats."""
-    return (numbers.astype(np.uint32) << 16).view(np.float32)
+def typed(data: memoryview, form: str) -> "NDArray[Any]":
+    """Return bytes as numbers of a type; those of bfloat16 are the upper halves of floats."""
+    dtype = np.dtype("u2" if form == "bfloat16" else form)
+    numbers = shaped(data, dtype, (len(data) // dtype.itemsize,))
+    return (numbers.astype(np.uint32) << 16).view(np.float32) if form == "bfloat16" else numbers
 
 
 def _arrow_texts(value: Thing) -> list[str] | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seepage._tables import Data
 from seepage.inspection._budget import Budget
 from seepage.inspection._classes import has_path, is_per_person, is_seed, stored_by
-from seepage.inspection._exact import FEWEST, BytePatterns, Hits, KnownValues, Runs
+from seepage.inspection._exact import FEWEST, Hits, KnownValues, Runs
 from seepage.inspection._files import read_bytes, read_path
 from seepage.inspection._finding import ORDER, Finding
 from seepage.inspection._inspection import Inspection
@@ -98,7 +98,6 @@ class Finder:
         if people is not None:
             self._runs, self._rows = Runs(people.coded), PeopleRows(people.coded)
             self._known = lru_cache(maxsize=18)(lambda scale, places: KnownValues(people.scaled(scale, places)))
-            self._patterns = BytePatterns(people.numbers)
 
     @classmethod
     def of(cls, data: Data = None, *, ids: str | None = None) -> "Finder":
@@ -339,7 +338,7 @@ class Finder:
 
     def _bytes(self, where: str, data: memoryview, people: PeopleColumns) -> Iterator[Finding]:
         """Compare bytes of a format that is not read: numbers of any type at any place, and printable texts."""
-        hits = self._patterns.hits(data, self._budget.check)
+        hits = self._known(1.0, None).hits_in_bytes(data, self._budget.check)
         if hits is not None:
             for name in hits.columns:
                 yield Finding("ids" if name == people.ids else "rows", where, (name,), hits.people)

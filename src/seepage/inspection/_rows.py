@@ -59,7 +59,7 @@ class NeighborColumns:
         """Take one more column."""
         self.where = self.where or where
         self.names.append(where.rpartition(".")[2])
-        self.columns.append(array[:_ROWS])
+        self.columns.append(array if len(array) <= _ROWS else array[:_ROWS].copy())
 
 
 class PeopleRows:

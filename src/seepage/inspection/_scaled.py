@@ -42,13 +42,8 @@ class Shapes:
     def hits(self, array: "NDArray[Any]", *, parts: bool = True) -> Hits | None:
         """Return of which column an array holds a scaled or reordered copy, or, with `parts`, one of some people's."""
         least = _NEAR.get(array.dtype.itemsize, _NEAR_DOUBLE) if array.dtype.kind == "f" else _NEAR_DOUBLE
-        if (
-            array.ndim == 1
-            and len(array) > _LONGEST
-            and all(len(array) != len(column.values) for column in self._columns)
-        ):
-            return None
-        vectors = [(vector, _nearness(vector, least)) for vector in _vectors(array)]
+        lengths = {len(column.values) for column in self._columns}
+        vectors = [(vector, _nearness(vector, least)) for vector in _vectors(array, lengths)]
         return self._whole(vectors) or (self._parts(vectors) if parts else None)
 
     def _whole(self, vectors: list[tuple[Array, float]]) -> Hits | None:
@@ -169,16 +164,16 @@ def _same(one: Array, other: Array, tolerance: float) -> bool:
     return bool(np.max(np.abs(one - other)) <= tolerance)
 
 
-def _vectors(array: "NDArray[Any]") -> Iterator[Array]:
+def _vectors(array: "NDArray[Any]", lengths: set[int]) -> Iterator[Array]:
     """Yield the columns and rows of an array that are long enough to be of people."""
     if array.ndim == 1:
-        if len(array) >= _FEWEST_PEOPLE:
+        if len(array) >= _FEWEST_PEOPLE and (len(array) <= _LONGEST or len(array) in lengths):
             yield array.astype(np.float64)
         return
     table = array.reshape(len(array), -1) if array.ndim > 2 and len(array) else array
     if table.ndim != 2:
         return
     for side in (table, table.T):
-        if len(side) >= _FEWEST_PEOPLE and len(side) <= 8 * _LONGEST:
+        if len(side) >= _FEWEST_PEOPLE and (len(side) <= _LONGEST or len(side) in lengths):
             for i in np.unique(np.linspace(0, side.shape[1] - 1, min(_MOST_VECTORS, side.shape[1])).astype(int)):
                 yield side[:, i].astype(np.float64)
