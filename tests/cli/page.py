@@ -37,10 +37,11 @@ def replayed(text: str, terminal: Terminal) -> Iterator[tuple[re.Match[str], str
 def _capture(page: Path) -> None:
     text = page.read_text()
     with tempfile.TemporaryDirectory() as folder:
-        parts, end = [], 0
-        for block, wanted in replayed(text, Terminal(Path(folder), warm=False)):
+        parts, end, terminal = [], 0, Terminal(Path(folder))
+        for block, wanted in replayed(text, terminal):
             parts += [text[end : block.start()], wanted]
             end = block.end()
+        terminal.close()
     page.write_text("".join(parts) + text[end:])
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -102,6 +103,40 @@ def test_without_noise_a_table_by_attacker_is_printed_and_a_statement_written(te
     assert told["sentence"] == leak.statement().paper
 
 
+def test_the_file_of_a_forest_is_measured_without_noise(terminal: Terminal) -> None:
+    people = pd.read_csv(terminal.folder / "people.csv")
+    forest = RandomForestRegressor(5, max_depth=4, random_state=0)
+    forest.fit(people[["age", "bmi", "bp"]], people["progression"])
+    skops.io.dump(forest, terminal.folder / "trees.skops")
+    answer = terminal.run("seepage measure trees.skops people.csv -t progression --trust sklearn.tree._tree.Tree")
+    assert (answer.code, answer.err) == (0, "")
+    leak = seepage.measure(forest, people[["age", "bmi", "bp"]], people["progression"])
+    assert answer.out == leak.summary() + "\n"
+
+
+def test_a_survival_model_takes_time_and_status(terminal: Terminal) -> None:
+    sksurv = pytest.importorskip("sksurv.linear_model")
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"age": random.uniform(30, 80, 120).round(), "dose": random.normal(size=120)})
+    week, died = 1 + random.permutation(120).astype(float), random.uniform(size=120) < 0.7
+    y = np.array([*zip(died, week, strict=True)], dtype=[("died", bool), ("week", float)])
+    model = sksurv.CoxPHSurvivalAnalysis(alpha=0.1, tol=1e-10).fit(X, y)
+    skops.io.dump(model, terminal.folder / "cox.skops")
+    X.assign(week=week, died=died.astype(int)).to_csv(terminal.folder / "cox.csv", index=False)
+    trust = " ".join(f"--trust {name}" for name in skops.io.get_untrusted_types(file=terminal.folder / "cox.skops"))
+    answer = terminal.run(f"seepage measure cox.skops cox.csv --time week --status died -n 0.1 {trust}")
+    assert answer.code == 0, answer.text
+    eta = seepage.measure(model, X, y, noise_scale=0.1).examples["eta"]
+    assert _number_of(answer.out, "eta") == pytest.approx([eta.median(), eta.quantile(0.95), eta.max()], rel=1e-3)
+
+
+def test_models_are_read_without_torch(tmp_path: Path) -> None:
+    code = "import sys; from seepage.cli.input._models import _skops; _skops(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=tmp_path)
+    assert "skops.io" in loaded.stdout.split()
+    assert "torch" not in loaded.stdout.split()
+
+
 def test_version(terminal: Terminal) -> None:
     assert terminal.run("seepage --version").out == f"seepage {seepage.__version__}\n"
 
@@ -184,7 +219,7 @@ def test_a_table_with_intervals_is_written_beside_the_model(terminal: Terminal) 
     assert [row.split(",")[0] for row in rows[1:]] == ["age", "bmi", "intercept"]
     wrong = terminal.run(f"seepage {plain} -o out.toml --table out.xlsx --force")
     assert wrong.code == 2
-    assert "'out.xlsx' does not say what it will hold" in wrong.text
+    assert "'out.xlsx' has no format" in wrong.text
     scaled = terminal.run(f"seepage {plain} -o out.toml --table out.md --noise 5 --force")
     assert scaled.code == 2
     assert "Standard errors leave beside noise that is in standard errors itself" in scaled.text

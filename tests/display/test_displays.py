@@ -268,8 +268,8 @@ def test_errors_fall_with_what_is_known_and_end_where_nothing_is_claimed():
     display = AttackerKnowledgeDisplay.from_leakage(WITHOUT_NOISE, "bmi")
     assert (np.diff(display.errors[:, 0]) < 0).all()
     assert display.errors[0, 0] < display.baseline
-    assert display.claimed == pytest.approx(display.shares[-1])
-    assert display.claimed == pytest.approx(1 - WITHOUT_NOISE.information.claims.fewest / 441, abs=1 / 441)
+    assert display.assessed == pytest.approx(display.shares[-1])
+    assert display.assessed == pytest.approx(1 - WITHOUT_NOISE.information.claims.fewest / 441, abs=1 / 441)
     with pytest.raises(seepage.errors.InputError, match="without noise"):
         AttackerKnowledgeDisplay.from_leakage(LEAK, "bmi")
     with pytest.raises(seepage.errors.InputError, match="numbers"):

@@ -64,16 +64,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=WORDS,
 )
-_BEFORE, _DECIDE, _UNDERSTAND = "Measure", "Decide", "Understand"
-app.command(rich_help_panel=_BEFORE)(measure)
-app.command(rich_help_panel=_DECIDE)(calibrate)
-app.command(rich_help_panel=_DECIDE)(check)
-app.command(rich_help_panel=_DECIDE)(inspect)
-app.command(rich_help_panel=_DECIDE)(publish)
-app.add_typer(ledger, name="ledger", cls=_Commands, rich_help_panel=_DECIDE)
-app.command(rich_help_panel=_UNDERSTAND)(certify)
-app.command(rich_help_panel=_UNDERSTAND)(show)
-app.command(rich_help_panel=_UNDERSTAND)(explain)
+_PANELS = {
+    "Measure": (measure,),
+    "Decide": (calibrate, check, inspect, publish),
+    "Understand": (certify, show, explain),
+}
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
+app.add_typer(ledger, name="ledger", cls=_Commands, rich_help_panel="Decide")
 
 
 def _version(wanted: bool) -> None:
@@ -119,43 +118,40 @@ def run() -> int:
     return Ending.DONE
 
 
+# The heading and the exit code of each kind of error, the narrower kinds first.
+_ENDINGS: tuple[tuple[type[Exception], str, Ending], ...] = (
+    (LedgerRefusedError, "The ledger does not allow this release", Ending.MISSED),
+    (PolicyError, "The policy is missed", Ending.MISSED),
+    (LedgerError, "Error", Ending.MISMATCH),
+    (StorageError, "Not finished", Ending.UNFINISHED),
+    (SeepageError, "Error", Ending.UNUSABLE),
+    (MemoryError, "Error", Ending.UNUSABLE),
+    (OSError, "Not finished", Ending.UNFINISHED),
+    (Exception, "Unforeseen error", Ending.UNFINISHED),
+)
+
+
 def _refused(reason: Exception) -> int:
-    """Say what went wrong, and return the exit code for it."""
-    if isinstance(reason, LedgerRefusedError):
-        refuse(str(reason), title="The ledger does not allow this release")
-        return Ending.MISSED
-    if isinstance(reason, PolicyError):
-        refuse(str(reason), title="The policy is missed")
-        return Ending.MISSED
-    if isinstance(reason, UnansweredError):
-        way_out = "\n\nHere, --in-memory reads all rows at once." if "memory" in str(reason) else ""
-        refuse(f"{reason}{way_out}")
-        return Ending.UNUSABLE
-    if isinstance(reason, LedgerError):
-        refuse(str(reason))
-        return Ending.MISMATCH
-    if isinstance(reason, StorageError):
-        refuse(str(reason), title="Not finished")
-        return Ending.UNFINISHED
+    """Print what went wrong, and return the exit code for it."""
+    title, ending = next((title, ending) for kind, title, ending in _ENDINGS if isinstance(reason, kind))
+    refuse(_words(reason), title=title)
+    return ending
+
+
+def _words(reason: Exception) -> str:
+    """Return the message of an error, with the way out on the command line."""
+    if isinstance(reason, UnansweredError) and "memory" in str(reason):
+        return f"{reason}\n\nHere, --in-memory reads all rows at once."
     if isinstance(reason, SeepageError):
-        refuse(str(reason))
-        return Ending.UNUSABLE
+        return str(reason)
     if isinstance(reason, MemoryError):
-        refuse("There is not enough memory for these rows. Write them as Parquet and pass --stream: a batch at a time.")
-        return Ending.UNUSABLE
+        return "There is not enough memory for these rows. Write them as Parquet and pass --stream: a batch at a time."
     if isinstance(reason, OSError):
-        refuse(_about_files(reason), title="Not finished")
-        return Ending.UNFINISHED
-    refuse(
-        f"{type(reason).__name__}: {reason}\n\nThis was not foreseen. If it is no mistake in the input, please "
-        "report it with what SEEPAGE_DEBUG=1 before the command prints.",
-        title="Unforeseen error",
+        where = f" ({reason.filename})" if reason.filename else ""
+        if reason.errno in (errno.ENOSPC, errno.EDQUOT):
+            return f"There is no space left to write to{where}. Make room, or write to another folder."
+        return f"{reason.strerror or reason}{where}. Files could not be read or written; nothing else is wrong."
+    return (
+        f"{type(reason).__name__}: {reason}\n\nThis was not foreseen. If the input is correct, please report it with "
+        "what SEEPAGE_DEBUG=1 before the command prints."
     )
-    return Ending.UNFINISHED
-
-
-def _about_files(reason: OSError) -> str:
-    where = f" ({reason.filename})" if reason.filename else ""
-    if reason.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"There is no space left to write to{where}. Make room, or write somewhere else, and start again."
-    return f"{reason.strerror or reason}{where}. Files could not be read or written; nothing else is wrong with them."

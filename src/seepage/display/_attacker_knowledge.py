@@ -1,4 +1,4 @@
-"""How far off a guess is, the more of the other people somebody knows."""
+"""Errors of guesses by attackers who know more and more of the other people."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _POINTS = 16
 class AttackerKnowledgeDisplay(Display):
     """The error of a guess of one attribute against the share of the other people whose records are known.
 
-    A line for the median person, one in twenty and the worst; where nothing is claimed any more the picture is hatched.
+    A line for the median person, one in twenty and the worst; the hatched part is not assessed.
 
     Examples
     --------
@@ -37,13 +37,13 @@ class AttackerKnowledgeDisplay(Display):
     attribute: str
     unit: str | None
     shares: Array
-    """Of the others, how many are known."""
+    """The shares of the other people whose records are known."""
     errors: NDArray[np.float64]
     """Of the median person, one in twenty and the worst, shape (shares, 3)."""
     baseline: float
-    """The error of a guess that never saw the release."""
-    claimed: float
-    """Up to which share something is claimed."""
+    """The error of a guess without the release."""
+    assessed: float
+    """The largest share that is assessed."""
 
     @classmethod
     def from_leakage(
@@ -62,7 +62,7 @@ class AttackerKnowledgeDisplay(Display):
         """
         if not isinstance(leak, SamplingLeakage):
             raise InputError(
-                "How much others know is asked of a measurement without noise: seepage.measure(model, X, y), or with "
+                "Known records are about a measurement without noise: seepage.measure(model, X, y), or with "
                 "known_records=."
             )
         information = leak.information
@@ -91,12 +91,12 @@ class AttackerKnowledgeDisplay(Display):
         for column, (label, style) in enumerate(lines):
             ax.plot(100 * self.shares, self.errors[:, column], color=_drawing.BLUE, linestyle=style, label=label)
         ax.axhline(self.baseline, color=_drawing.GRAY, linewidth=1.0, label="baseline")
-        ends = 100 * self.claimed, 100
+        ends = 100 * self.assessed, 100
         ax.axvspan(*ends, facecolor="none", edgecolor=_drawing.GRAY, alpha=0.4, hatch="//", linewidth=0.0)
         ax.text(
             sum(ends) / 2,
             0.5 * self.baseline,
-            "nothing is claimed",
+            "not assessed",
             ha="center",
             va="center",
             rotation=90,
@@ -106,7 +106,7 @@ class AttackerKnowledgeDisplay(Display):
         ax.set_xlim(0, 100)
         ax.set_ylim(0, 1.15 * self.baseline)
         ax.set_xlabel("% of the other people whose records are known")
-        unit = "its unit" if self.unit is None else self.unit
+        unit = "in its own unit" if self.unit is None else self.unit
         ax.set_ylabel(f"error of a guess of {_drawing.clipped(self.attribute)} ({unit})")
         _drawing.guided(ax)
         ax.legend(loc="lower left")

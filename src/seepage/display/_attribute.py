@@ -1,4 +1,4 @@
-"""Which attributes a release says most about."""
+"""Attributes ranked by the variance that remains."""
 
 from dataclasses import dataclass
 

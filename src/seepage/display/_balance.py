@@ -1,4 +1,4 @@
-"""What is left of a promise, release after release."""
+"""Error floors release after release, and the guarantee of a ledger."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

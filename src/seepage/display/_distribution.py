@@ -1,4 +1,4 @@
-"""How exposure is distributed, by group."""
+"""Distributions of eta, by group."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

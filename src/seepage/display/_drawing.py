@@ -1,4 +1,4 @@
-"""How pictures look: for print at half a page, in gray, and for readers who do not see all colors."""
+"""The style of pictures: for print at half a page, in gray, and for readers who do not see all colors."""
 
 from math import log10
 from types import ModuleType

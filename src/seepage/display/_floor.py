@@ -87,7 +87,7 @@ class FloorDisplay(Display):
         _drawing.logarithmic(ax.xaxis)
         ax.set_ylim(0, 100)
         ax.set_ylabel("% of people whose floor is lower")
-        unit = "its unit" if self.unit is None else self.unit
+        unit = "in its own unit" if self.unit is None else self.unit
         ax.set_xlabel(f"smallest error of a guess of {_drawing.clipped(self.attribute)} ({unit})")
         _drawing.guided(ax)
         ax.legend()

@@ -1,4 +1,4 @@
-"""What accuracy is left at which leakage."""
+"""Accuracy against leakage."""
 
 from dataclasses import dataclass
 

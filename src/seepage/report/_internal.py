@@ -134,7 +134,7 @@ def _everyone(information: Information, eta: Distribution) -> Section:
         for called, known in found.items()
     ]
     said = () if interval is None else (f"95% interval of the median eta: {' to '.join(map(number, interval))}.",)
-    table = Grid.of("Information about a person", ("", "median", "95% of people", "largest"), rows)
+    table = Grid.of("Information about a person", ("measure", "median", "95% of people", "largest"), rows)
     return Section("Everyone", said, (table,), is_personal=True)
 
 

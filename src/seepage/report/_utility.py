@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from seepage.errors import MinimizerError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.pages import Grid, Item, Section, name, number, percent
-from seepage.report._rounding import error, near, plain
+from seepage.report._rounding import near, plain
 
 _MOST_COEFFICIENTS = 12
-# Everybody is measured anew for other noises, and people with a category are fitted again.
-_MOST_ALTERNATIVES = 1_000
 
 
 def utility_section(leak: Leakage) -> Section | None:
@@ -45,27 +42,9 @@ def utility_section(leak: Leakage) -> Section | None:
             for called, value, spread, noise in shown
         ],
     )
-    tables = [*([coefficients] if rows else []), *_alternatives(leak)]
-    return Section("What the noise costs", (said,), tuple(tables), is_personal=True)
+    return Section("What the noise costs", (said,), (coefficients,) if rows else (), is_personal=True)
 
 
 def _share(share: float) -> str:
     rounded = float(f"{share:.2g}")
     return f"{percent(rounded)} of it" if rounded < 2 else f"{number(rounded)} times as much"
-
-
-def _alternatives(leak: Leakage) -> list[Grid]:
-    """Return the floors that noises in standard errors would give, about the most exposed person."""
-    from seepage.release import suggest
-
-    if leak.information.count > _MOST_ALTERNATIVES:
-        return []
-    try:
-        found = suggest(leak)
-    except (UnansweredError, UnsupportedError, MinimizerError):
-        return []
-    rows = [["intervals wider by", *(Item(f"{100 * each:.2g}%", each) for each in found.wider)]]
-    for called, values in found.floors.items():
-        rows.append([name(called), *(error(near(each) if np.isfinite(each) else None) for each in values)])
-    heads = ("noise, in standard errors", *(f"{each:g}" for each in found.standard_errors))
-    return [Grid.of("Floors of the most exposed person with other noises", heads, rows)]

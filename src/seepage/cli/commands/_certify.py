@@ -2,34 +2,42 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
 
 import typer
 
-from seepage.cli.commands import _options as options
-from seepage.cli.commands._options import ARGUMENTS
+from seepage.cli.commands._options import command
 
 
+@command
 def certify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help=ARGUMENTS["published"], show_default=False)],
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help=ARGUMENTS["certificate"], show_default=False)
-    ],
-    ledger: Annotated[
-        str | None,
-        options.option(
-            options.MEASURED, "PLACE", "The ledger that should have paid for it; it needs --ledger-key.", "--ledger"
-        ),
-    ] = None,
-    ledger_key: Annotated[
-        Path | None, options.option(options.MEASURED, "FILE", "The key of the ledger.", "--ledger-key")
-    ] = None,
-    quiet: options.Quiet = False,
+    published: Path,
+    certificate: Path,
+    *,
+    ledger: str | None = None,
+    ledger_key: Path | None = None,
+    quiet: bool = False,
 ) -> None:
-    """Say whether a file is the one that a certificate is about, and what it promises.
+    """Check that a certificate is about a file, and print the guarantee.
 
     Nothing in the file is run. Exit code 3 if the file is another one, the certificate was edited, or the ledger was
     put back to an older copy.
+
+    PUBLISHED
+        The published model, in a file of any kind.
+    CERTIFICATE
+        The certificate that came with it.
+
+    What is checked
+    ---------------
+    --ledger PLACE
+        The ledger that should have paid for it; it needs --ledger-key.
+    --ledger-key FILE
+        The key of the ledger.
+
+    What comes out
+    --------------
+    --quiet, -q
+        Print nothing but errors.
     """
     from seepage.cli.commands._endings import Ending
     from seepage.cli.terminal import is_certificate, screen, show_sections
@@ -39,15 +47,15 @@ def certify(
     from seepage.release import certify as compared
     from seepage.release.sealing import amount_of
 
-    if is_certificate(file) and not is_certificate(certificate):
+    if is_certificate(published) and not is_certificate(certificate):
         raise InputError(
-            f"{file} is the certificate, and {certificate} is none: name the file first, then its certificate: seepage "
-            f"certify {quote(str(certificate))} {quote(str(file))}"
+            f"{published} is the certificate, and {certificate} is none: name the file first, then its certificate: "
+            f"seepage certify {quote(str(certificate))} {quote(str(published))}"
         )
     if (ledger is None) != (ledger_key is None):
         raise typer.BadParameter("a ledger is opened with its key: name both.", param_hint="--ledger, --ledger-key")
     books = None if ledger is None or ledger_key is None else Ledger(ledger, key=ledger_key.read_bytes())
-    found = compared(file, certificate, ledger=books)
+    found = compared(published, certificate, ledger=books)
     if not quiet:
         head = "File and certificate belong together." if found.holds else "Do not rely on this certificate."
         said = {"file": found.about_file(), "certificate": found.about_certificate(), "ledger": found.about_ledger()}

@@ -1,194 +1,128 @@
 """`seepage check`."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from seepage.cli.commands import _options as options
 from seepage.cli.commands._formats import Format, as_json, as_sarif
+from seepage.cli.commands._options import Reported, command, no_noise, refuse_options
 
 if TYPE_CHECKING:
     from seepage.request import Verdict
 
+_OF_REQUESTS = ("people", "earlier", "draft", "sacro")
+_OF_BOTH = ("model", "data", "ids", "policy", "format", "output", "report", "out", "edition", "force", "quiet")
+
 
 @dataclass(frozen=True, kw_only=True)
-class _Check(options.Measured):
-    noise: options.AnyNoise = None
-    policy: options.PolicyOption = None
-    people: Annotated[
-        str | None,
-        options.option(options.MEASURED, "FILE", "Of a folder of outputs: everybody they are about.", "--people"),
-    ] = None
-    earlier: Annotated[
-        list[Path] | None,
-        options.option(
-            options.MEASURED,
-            "FOLDER",
-            "Of a folder of outputs: the folder of an earlier request, whose outputs are compared with these; may be "
-            "repeated.",
-            "--earlier",
-        ),
-    ] = None
-    draft: Annotated[
-        bool, typer.Option("--draft", help="Of a folder of outputs: describe each of them, and check nothing.")
-    ] = False
-    stream: options.Stream = None
-    format: Annotated[Format, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=options.OUT)] = (
-        Format.text
-    )
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="A file instead of standard output.", rich_help_panel=options.OUT
-        ),
-    ] = None
-    report: options.Report = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FOLDER",
-            help="A new folder of the report as HTML, text, JSON and PNG, each complete by itself.",
-            rich_help_panel=options.OUT,
-        ),
-    ] = None
-    sacro: Annotated[
-        Path | None,
-        typer.Option(
-            "--sacro",
-            metavar="FOLDER",
-            help="Of a folder of outputs: a new folder that SACRO Viewer opens, with the publishable edition.",
-            rich_help_panel=options.OUT,
-        ),
-    ] = None
-    edition: options.EditionOption = options.Edition.internal
-    force: options.Force = False
-    quiet: options.Quiet = False
+class _Check(Reported):
+    """Options of one command.
 
-    # What says something of a folder of outputs.
-    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "draft", "format", "output", "report")
-    _FOLDERS = ("out", "sacro", "edition")
-    _OF_BOTH = ("force", "quiet")
+    A folder of outputs
+    -------------------
+    --people FILE
+        Of a folder of outputs: everybody they are about.
+    --earlier FOLDER
+        Of a folder of outputs: the folder of an earlier request, whose outputs are compared with these; may be
+        repeated.
+    --draft
+        Of a folder of outputs: describe each of them, and check nothing.
+    --sacro FOLDER
+        Of a folder of outputs: a new folder that SACRO Viewer opens, with the publishable edition.
 
-    def refuse_beside_requests(self) -> None:
-        """Refuse what is about one model."""
-        for each in fields(self):
-            if (
-                each.name in (*self._OF_A_REQUEST, *self._FOLDERS, *self._OF_BOTH)
-                or getattr(self, each.name) == each.default
-            ):
-                continue
-            raise typer.BadParameter(
-                f"{self.model} is a folder of outputs, which say themselves what they are of: leave it out.",
-                param_hint=f"--{each.name.replace('_', '-')}",
-            )
+    What comes out
+    --------------
+    --format, -f
+        For a pipeline.
+    --output, -o FILE
+        A file instead of standard output.
+    --out FOLDER
+        A new folder of the report as HTML, text, JSON and PNG, each complete by itself.
+    """
 
-    def refuse_beside_a_model(self) -> None:
-        """Refuse what is about a folder of outputs, and ask for what a model needs."""
-        for name, value in (
-            ("--people", self.people),
-            ("--earlier", self.earlier),
-            ("--draft", self.draft or None),
-            ("--sacro", self.sacro),
-        ):
-            if value is not None:
-                raise typer.BadParameter(
-                    f"{self.model} is no folder of outputs: leave it out, and name the rows behind the model.",
-                    param_hint=name,
-                )
-        if self.noise is None:
-            options.no_noise()
-        if self.policy is None:
-            raise typer.BadParameter(
-                "what must hold? Name a file of targets: --policy policy.toml.", param_hint="--policy"
-            )
+    people: str | None = None
+    earlier: list[Path] | None = None
+    draft: bool = False
+    stream: bool | None = None
+    format: Format = Format.text
+    output: Path | None = None
+    out: Path | None = None
+    sacro: Path | None = None
 
 
-@options.taking(_Check)
+@command
 def check(asked: _Check) -> None:
-    """Hold a release, or a folder of outputs, against a policy: exit code 0 if it is met, 1 if not.
+    """Compare a release, or a folder of outputs, with a policy: exit code 0 if it is met, 1 if not.
 
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
-    output or the file given. What is told of missed targets is rounded, and nothing names a person; with `--edition
-    publishable` only whether each target is met is told. Attributes without a target are named: give each a target, or
+    output or the file given. The factors of missed targets are rounded, and nothing names a person; `--edition
+    publishable` states only whether each target is met. Attributes without a target are named: give each a target, or
     declare them public in the policy, with other_attributes = "public".
 
     A folder of outputs without noise takes `--people everybody.parquet`: each output is checked by itself, then all of
-    them together, then with `--earlier`. What it prints names people who are not protected. Several folders make one
+    them together, then with `--earlier`. The screen names people who are not protected. Several folders make one
     worksheet (CSV).
 
     With `--out folder` the report is a page, text of 80 columns, JSON and PNG, for places that show no pages. `--sacro
-    folder` writes one that SACRO Viewer opens: the outputs and the word of each.
+    folder` writes one that SACRO Viewer opens: the outputs and the decision on each.
     """
     if asked.model.is_dir() and asked.formula is None:
         _requests(asked)
         return
-    asked.refuse_beside_a_model()
+    why = f"{asked.model} is no folder of outputs: leave it out, and name the rows behind the model."
+    refuse_options(asked, why, *_OF_REQUESTS)
     _release(asked)
 
 
 def _release(asked: _Check) -> None:
     """Check one model with noise."""
-    from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile
-    from seepage.cli.terminal import (
-        Waiting,
-        aside,
-        check_outputs,
-        data_inputs,
-        screen,
-        show,
-        show_people,
-        show_written,
-    )
+    from seepage.cli.terminal import Waiting, aside, print_or_write, screen, show, show_people, show_written
     from seepage.errors import UnansweredError
     from seepage.pages import section_lines
-    from seepage.report import Report, judge, without_factors
+    from seepage.report import judge, without_factors
 
-    assert asked.noise is not None
-    assert asked.policy is not None
-    if asked.output is not None and asked.format is Format.text:
-        raise typer.BadParameter("say in which format with --format json or sarif.", param_hint="--output")
-    inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
-    check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
-    check_outputs({"--out": asked.out}, inputs=inputs, force=asked.force, folders=True)
-    is_publishable = asked.edition is options.Edition.publishable
+    noise = no_noise() if asked.noise is None else asked.noise
+    if asked.policy is None:
+        raise typer.BadParameter(
+            "which targets must be met? Name a file of targets: --policy policy.toml.", param_hint="--policy"
+        )
+    if asked.format is Format.text:
+        refuse_options(asked, "say in which format with --format json or sarif.", "output")
+    asked.check_files("output", "report", folders=["out"])
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = PolicyFile.read(asked.policy)
-        question = asked.question(waiting, stream=asked.stream, file=file)
-        leak = question.measured(asked.noise)
-        # What the noise of targets that are met could be is decided by the most exposed person, and travels here.
-        verdict = without_factors(judge(leak, file.policy), all_of_them=is_publishable)
+        leak = asked.question(waiting, stream=asked.stream, file=file).measured(noise)
+        # The noise that would meet a target that is met already reveals something of the most exposed person.
+        verdict = without_factors(judge(leak, file.policy), all_of_them=asked.is_publishable)
         if verdict.status == "withheld":
             raise UnansweredError(verdict.reason)
         if asked.report is not None or asked.out is not None:
             with waiting.doing("writing the report"):
-                page = Report.of(leak, asked.edition.value, policy=file.policy, decision=file.decision)
+                page = asked.report_of(leak, file)
                 if asked.report is not None:
                     page.write_html(asked.report)
                 if asked.out is not None:
                     page.write(asked.out, replace=asked.force)
     if asked.format is not Format.text:
         is_json = asked.format is Format.json
-        document = as_json(verdict, file, asked.model, asked.noise) if is_json else as_sarif(verdict, file, asked.model)
-        if asked.output is None:
-            typer.echo(document)
-        else:
-            write_file(asked.output, document + "\n")
+        print_or_write(
+            as_json(verdict, file, asked.model, noise) if is_json else as_sarif(verdict, file, asked.model),
+            asked.output,
+        )
     if not asked.quiet:
         console = screen() if asked.format is Format.text else aside()
-        show(console, section_lines(verdict.section(is_personal=not is_publishable)))
+        show(console, section_lines(verdict.section(is_personal=not asked.is_publishable)))
         public = (one.sentence() for one in leak.information.assumptions if one.kind == "preprocessing")
-        # A verdict is about the rows that were given, under what it takes for granted.
         show(console, [("", " ".join([f"About {leak.information.count:,} people.", *public]))])
         show_people(console, asked.ids)
-        for written in (asked.report, asked.out):
-            if written is not None:
-                show_written(console, written, asked.edition.value)
+        show_written(console, asked.report, asked.out, edition=asked.edition.value)
     raise typer.Exit(Ending.DONE if verdict.status == "met" else Ending.MISSED)
 
 
@@ -197,12 +131,13 @@ def _requests(asked: _Check) -> None:
     from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile, whole_frame
-    from seepage.cli.terminal import Waiting, aside, check_outputs, printable, screen, show_written
+    from seepage.cli.terminal import Waiting, aside, check_outputs, print_or_write, screen, show_written
     from seepage.release import Policy
     from seepage.request import check as checked
     from seepage.request import draft
 
-    asked.refuse_beside_requests()
+    why = f"{asked.model} is a folder of outputs, which state themselves what they are of: leave it out."
+    refuse_options(asked, why, *({field.name for field in fields(asked)} - {*_OF_REQUESTS, *_OF_BOTH}))
     folders = [asked.model, *map(Path, asked.data or ())]
     for folder in folders:
         if not folder.is_dir():
@@ -212,24 +147,19 @@ def _requests(asked: _Check) -> None:
             )
     if asked.people is None:
         raise typer.BadParameter(
-            "whom are the outputs about? Name the file of everybody in them: --people people.parquet.",
+            "who are the people in the outputs? Name the file of all of them: --people people.parquet.",
             param_hint="--people",
         )
-    if asked.format not in (Format.text, Format.json):
-        raise typer.BadParameter("a request is told as text or json.", param_hint="--format")
-    of_one: dict[str, object] = {"--report": asked.report, "--out": asked.out, "--sacro": asked.sacro}
-    of_one["--format"] = None if asked.format is Format.text else asked.format
-    for name, value in of_one.items():
-        if len(folders) > 1 and value is not None:
-            raise typer.BadParameter(
-                "several requests make one worksheet (CSV): check one folder for a page or JSON.", param_hint=name
-            )
-    inputs: dict[str, str | Path | None] = {"--people": Path(asked.people), "--policy": asked.policy}
-    check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
-    # What is written is never read as an output, neither now nor next time.
-    inputs["MODEL"] = asked.model
-    inputs |= {f"--earlier {folder}": folder for folder in asked.earlier or ()}
-    check_outputs({"--out": asked.out, "--sacro": asked.sacro}, inputs=inputs, force=asked.force, folders=True)
+    if asked.format is Format.sarif:
+        raise typer.BadParameter("a request is reported as text or json.", param_hint="--format")
+    if len(folders) > 1:
+        why = "several requests make one worksheet (CSV): check one folder for a page or JSON."
+        refuse_options(asked, why, "report", "out", "sacro", "format")
+    reads: dict[str, str | Path | None] = {"--people": Path(asked.people), "--policy": asked.policy}
+    check_outputs({"--output": asked.output, "--report": asked.report}, inputs=reads, force=asked.force)
+    # Outputs of this command are never read as outputs to check, neither now nor next time.
+    reads |= {"MODEL": asked.model, **{f"--earlier {folder}": folder for folder in asked.earlier or ()}}
+    check_outputs({"--out": asked.out, "--sacro": asked.sacro}, inputs=reads, force=asked.force, folders=True)
     verdicts: list[Verdict] = []
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy, outputs=True)
@@ -237,51 +167,44 @@ def _requests(asked: _Check) -> None:
         policy = None if file is None or file.policy == Policy() else file.policy
         with waiting.doing(f"reading {asked.people}"):
             people = whole_frame(asked.people)
-        drafts = [
-            path for folder in folders if asked.draft for path in draft(folder, people=people, ids=asked.ids or "id")
-        ]
-        for folder in () if asked.draft else folders:
+        ids = asked.ids or "id"
+        if asked.draft:
+            drafts = [path for folder in folders for path in draft(folder, people=people, ids=ids)]
+            print_or_write("\n".join(f"{path}\n{path.read_text()}" for path in drafts), None)
+            raise typer.Exit(Ending.DONE)
+        for folder in folders:
             with waiting.doing(f"checking {folder.name}"):
-                found = checked(
+                verdict = checked(
                     folder,
                     people=people,
-                    ids=asked.ids or "id",
+                    ids=ids,
                     policy=policy,
                     earlier=asked.earlier or (),
                     risk_appetite=None if file is None else file.risk_appetite,
                 )
-            verdicts.append(found if asked.edition is options.Edition.internal else found.for_everybody())
-    if asked.draft:
-        screen().print("\n".join(f"{path}\n{path.read_text()}" for path in drafts), markup=False, highlight=False)
-        raise typer.Exit(Ending.DONE)
-    document = _document(verdicts, asked.format)
-    if asked.output is not None:
-        write_file(asked.output, document + "\n", private=asked.edition is options.Edition.internal)
-    elif not asked.quiet or asked.format is Format.json:
-        screen().print(printable(document), markup=False, highlight=False, soft_wrap=True)
+            verdicts.append(verdict.for_everybody() if asked.is_publishable else verdict)
+    if asked.output is not None or not asked.quiet or asked.format is Format.json:
+        print_or_write(_document(verdicts, asked.format), asked.output, private=not asked.is_publishable)
     if asked.report is not None:
-        write_file(asked.report, verdicts[0].html(), private=asked.edition is options.Edition.internal)
+        write_file(asked.report, verdicts[0].html(), private=not asked.is_publishable)
     if asked.out is not None:
         verdicts[0].write(asked.out, replace=asked.force)
     if asked.sacro is not None:
         verdicts[0].to_sacro(asked.sacro)
-    editions = {asked.report: asked.edition.value, asked.out: asked.edition.value, asked.sacro: "publishable"}
-    for written, edition in editions.items():
-        if written is not None and not asked.quiet:
-            show_written(aside() if asked.format is Format.json else screen(), written, edition)
+    if not asked.quiet:
+        console = aside() if asked.format is Format.json else screen()
+        show_written(console, asked.report, asked.out, edition=asked.edition.value)
+        show_written(console, asked.sacro, edition="publishable")
     raise typer.Exit(Ending.DONE if all(each.word == "pass" for each in verdicts) else Ending.MISSED)
 
 
 def _document(verdicts: "Sequence[Verdict]", form: Format) -> str:
-    """Return what is decided: as text or JSON of one request, as a worksheet of several."""
+    """Return the verdict on one request as text or JSON, or those on several as a worksheet."""
     if len(verdicts) == 1:
         return verdicts[0].to_json() if form is Format.json else verdicts[0].text()
-    import csv
-    from io import StringIO
-
     written = StringIO()
     sheet = csv.writer(written, lineterminator="\n")
     sheet.writerow(("request", "output", "what", "verdict", "why"))
-    for each in verdicts:
-        sheet.writerows(each.worksheet())
+    for verdict in verdicts:
+        sheet.writerows(verdict.worksheet())
     return written.getvalue().rstrip("\n")

@@ -2,85 +2,74 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from seepage.cli.commands import _options as options
+from seepage.cli.commands._options import Reported, command, refuse_options
 
 # So many decimals of a coefficient are all that a computer holds.
 _ALL = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Measure(options.Measured):
-    noise: options.AnyNoise = None
-    digits: options.Digits = None
-    groups: options.Groups = None
-    policy: options.PolicyOption = None
-    stream: options.Stream = None
-    report: options.Report = None
-    json: Annotated[
-        Path | None, options.option(options.OUT, "FILE", "Write the report as JSON; see it with show.", "--json")
-    ] = None
-    edition: options.EditionOption = options.Edition.internal
-    people: Annotated[
-        Path | None,
-        options.option(
-            options.OUT,
-            "FILE",
-            "Write the values of every person as Parquet, readable by you alone; a new folder if streamed.",
-            "--people",
-        ),
-    ] = None
-    force: options.Force = False
-    quiet: options.Quiet = False
+class _Measure(Reported):
+    """Options of one command.
+
+    What is measured
+    ----------------
+    --noise, -n AMOUNT
+        The noise on the published coefficients: a standard deviation (0.1), or standard errors of each ("0.25 se").
+        Without it: a table by attacker.
+    --digits DIGITS
+        Without noise, the precision of the table: decimals (3), or "3 significant". By default as in a table that was
+        given rounded, or else to a tenth of a standard error.
+    --groups, -g COLUMN
+        Compare its groups.
+
+    What comes out
+    --------------
+    --json FILE
+        Write the report as JSON; see it with show.
+    --people FILE
+        Write the values of every person as Parquet, readable by you alone; a new folder if streamed.
+    """
+
+    digits: str | None = None
+    groups: str | None = None
+    stream: bool | None = None
+    json: Path | None = None
+    people: Path | None = None
 
 
-@options.taking(_Measure)
+@command
 def measure(asked: _Measure) -> None:
     """Measure what publishing a model gives away about each person.
 
-    Without --noise: what a printed table of it gives away, to attackers who know a part of the other people.
+    Without --noise: what a printed table of it gives away, to attackers who know a part of the other people. The file
+    of a tree or a forest is measured as it is.
 
     Parquet is read at once when it takes at most 500 MB in memory, and a batch at a time by all cores otherwise; what
     needs every row at once, such as the success rate of categories, is answered only in memory.
     """
     from seepage.cli.input import PolicyFile
-    from seepage.cli.terminal import Waiting, check_outputs, data_inputs, screen, show, show_people, show_written
+    from seepage.cli.terminal import Waiting, screen, show, show_people, show_written
     from seepage.pages import lines, section_lines
-    from seepage.report import Report, judge
+    from seepage.report import judge
 
-    inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
-    check_outputs({"--report": asked.report, "--json": asked.json}, inputs=inputs, force=asked.force)
-    inputs |= {"--report": asked.report, "--json": asked.json}
-    check_outputs({"--people": asked.people}, inputs=inputs, force=asked.force, folders=True)
-    is_publishable = asked.edition is options.Edition.publishable
-    if asked.people is not None and is_publishable:
-        raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
-    if asked.groups is not None and is_publishable:
-        raise typer.BadParameter("the publishable edition holds verdicts, and compares nobody.", param_hint="--groups")
+    asked.check_files("report", "json", folders=["people"])
+    if asked.is_publishable:
+        refuse_options(asked, "the publishable edition holds nothing about single people.", "people")
+        refuse_options(asked, "the publishable edition holds verdicts, and compares nobody.", "groups")
     if asked.noise is None:
         _without_noise(asked)
         return
-    if asked.digits is not None:
-        raise typer.BadParameter(
-            "digits protect where there is no noise: leave --noise or this out.", param_hint="--digits"
-        )
+    refuse_options(asked, "digits protect where there is no noise: leave --noise or this out.", "digits")
     report = None
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
-        question = asked.question(waiting, stream=asked.stream, groups=asked.groups, file=file)
+        question = asked.question(waiting, stream=asked.stream, file=file)
         leak = question.measured(asked.noise, output=asked.people)
-        if is_publishable or asked.report is not None or asked.json is not None or asked.people is not None:
+        if asked.is_publishable or asked.report is not None or asked.json is not None or asked.people is not None:
             with waiting.doing("writing the report"):
-                report = Report.of(
-                    leak,
-                    asked.edition.value,
-                    policy=None if file is None else file.policy,
-                    decision=None if file is None else file.decision,
-                    groups=question.named_grouping,
-                )
+                report = asked.report_of(leak, file, question.named_grouping)
                 if asked.report is not None:
                     report.write_html(asked.report)
                 if asked.json is not None:
@@ -89,62 +78,49 @@ def measure(asked: _Measure) -> None:
                     report.write_people(asked.people)
         if asked.quiet:
             return
-        # What everybody may read is on the screen as it is on the page, and nothing else.
-        shown = list(lines(report.document)) if report is not None and is_publishable else []
+        # The screen of the publishable edition shows what its page shows, and nothing else.
+        shown = list(lines(report.document)) if report is not None and asked.is_publishable else []
         if not shown:
-            verdict = None if file is None else judge(leak, file.policy)
-            shown += [] if verdict is None else section_lines(verdict.section(is_personal=True))
-            shown += [("", line) for line in (*([""] if shown else []), *leak.summary().splitlines())]
+            shown += [] if file is None else [*section_lines(judge(leak, file.policy).section(True)), ("", "")]
+            shown += [("", line) for line in leak.summary().splitlines()]
             if asked.groups is not None:
                 shown += [("", ""), *section_lines(leak.by_group(question.grouping).section())]
-    console = screen()
-    show(console, shown)
-    if not is_publishable:
-        show_people(console, asked.ids)
-    for written in (asked.report, asked.json):
-        if written is not None:
-            show_written(console, written, asked.edition.value)
-    if asked.people is not None:
-        console.print(f"Written: {asked.people} (personal data)", style="bold", markup=False)
+    show(screen(), shown)
+    if not asked.is_publishable:
+        show_people(screen(), asked.ids)
+    show_written(screen(), asked.report, asked.json, edition=asked.edition.value)
+    show_written(screen(), asked.people, edition="internal")
 
 
 def _without_noise(asked: _Measure) -> None:
-    """Print the table by attacker."""
+    """Print the table by attacker; of trees, a summary of what their file gives away."""
     from seepage._writing import write_file
     from seepage.attackers import SamplingLeakage
-    from seepage.cli.terminal import Waiting, screen
+    from seepage.cli.terminal import Waiting, screen, show, show_written
+    from seepage.pages import wrapped
 
-    bounds = {"--policy": asked.policy, "--report": asked.report, "--people": asked.people, "--groups": asked.groups}
-    for name, value in bounds.items():
-        if value is not None:
-            raise typer.BadParameter(
-                "without noise nothing is bounded that could be judged or reported. Give --noise too.",
-                param_hint=name,
-            )
+    why = "without noise nothing is bounded that could be judged or reported. Give --noise too."
+    refuse_options(asked, why, "policy", "report", "people", "groups")
     with Waiting(quiet=asked.quiet).shown() as waiting:
         question = asked.question(waiting, stream=False)
         written = None if question.table is None else question.assembled.decimals
-        # A file with all digits is kept, and a table of it printed; one that was rounded is what leaves.
+        # A file with all digits is not published, and a table of it is; one that was rounded is.
         is_rounded = written is not None and written < _ALL
-        digits = options.digits_of(asked.digits) if asked.digits is not None else written if is_rounded else None
+        stated = asked.digits.strip() if asked.digits is not None else written if is_rounded else None
+        digits = int(stated) if isinstance(stated, str) and stated.isdigit() else stated
         leak = question.measured(None, digits=digits)
-        assert isinstance(leak, SamplingLeakage)
-        statement = leak.statement()
-    if asked.json is not None:
-        write_file(asked.json, statement.to_json() + "\n")
+        if isinstance(leak, SamplingLeakage):
+            statement = leak.statement()
+            said = [*str(statement.table).splitlines(), "", *wrapped(statement.paper)]
+            if asked.json is not None:
+                write_file(asked.json, statement.to_json() + "\n")
+        else:
+            refuse_options(asked, "trees have no statement: leave it out.", "json")
+            said = leak.summary().splitlines()
     if asked.quiet:
         return
-    console = screen()
-    console.print(str(statement.table), markup=False, highlight=False, soft_wrap=True)
-    console.print()
-    console.print(statement.paper, markup=False, highlight=False)
     if written is not None and not is_rounded:
-        console.print()
-        console.print(
-            f"All of this is about a rounded table. {asked.model_file} has {written} decimals, of which nothing is "
-            "claimed: keep it, and print the table.",
-            markup=False,
-            highlight=False,
-        )
-    if asked.json is not None:
-        console.print(f"Written: {asked.json} (a statement, no certificate)", style="bold", markup=False)
+        kept = f"{asked.model_file} has {written} decimals, which are not assessed: keep it, and print the table."
+        said += ["", *wrapped(f"This is about a rounded table. {kept}")]
+    show(screen(), [("", line) for line in said])
+    show_written(screen(), asked.json, edition="a statement, no certificate")

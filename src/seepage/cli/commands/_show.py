@@ -1,24 +1,25 @@
 """`seepage show`."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from seepage.cli.commands._options import ARGUMENTS, OUT, Force, option
+from seepage.cli.commands._options import command
 
 
-def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help=ARGUMENTS["file"], show_default=False)],
-    html: Annotated[
-        Path | None,
-        option(OUT, "FILE", "Write it as a page that opens on a phone, without network, and print nothing."),
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Show a report or a certificate that was written earlier."""
+@command
+def show(file: Path, *, html: Path | None = None, force: bool = False) -> None:
+    """Show a report or a certificate that was written earlier.
+
+    FILE
+        A report or a certificate, as JSON.
+
+    What comes out
+    --------------
+    --html FILE
+        Write it as a page that opens on a phone, without network, and print nothing.
+    --force
+        Replace files that exist.
+    """
     from seepage.cli.terminal import check_outputs, show_document
 
-    if html is not None:
-        check_outputs({"--html": html}, inputs={"FILE": file}, force=force)
+    check_outputs({"--html": html}, inputs={"FILE": file}, force=force)
     show_document(file, html)

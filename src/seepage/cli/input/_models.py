@@ -1,13 +1,16 @@
 """Fitted models from files that run no code when they are read: those of skops, and tables in TOML."""
 
+import sys
 import warnings
 import zipfile
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
+from types import ModuleType
 
 from seepage._tables import Model
-from seepage.cli.terminal import listing, note, shortened
+from seepage.cli.terminal import listing, note
 from seepage.errors import InputError, MissingExtraError, UnsupportedError
 from seepage.release.sealing import SkopsFile
 
@@ -33,6 +36,7 @@ _TABLE = """\
 formula = "ill ~ age + log(dose) + ward"
 family = "binomial"
 numbers = "june.csv" # as it was printed, if it was"""
+_IMPORTS_TORCH = "sklearn.externals.array_api_compat.torch"
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
 
 
@@ -44,13 +48,12 @@ def is_table(path: Path) -> bool:
 def read_model(path: Path, trust: Sequence[str] = ()) -> Model:
     """Return the model in a skops file; types that nobody vouched for are refused by name."""
     check_model(path)
-    _check_known(path)
     try:
-        from skops import io
-    except ImportError:
-        raise MissingExtraError(
-            'Models are read with skops, which is not installed. Install it with: pip install "seepage[cli]"'
-        ) from None
+        # Files that would take all memory are refused before skops reads them.
+        SkopsFile.of(path)
+    except InputError as reason:
+        raise InputError(f"{reason} Models are written with: {_HOW_TO_WRITE}") from None
+    io = _skops()
     try:
         unknown = [name for name in io.get_untrusted_types(file=path) if name not in _HARMLESS]
     except Exception as reason:
@@ -98,19 +101,18 @@ def check_model(path: Path) -> None:
     )
 
 
-def _check_known(path: Path) -> None:
-    """Refuse a model that cannot be measured by the name of its class, before anything in it is trusted."""
-    from seepage.linear.objective import supported_names
-
+def _skops() -> ModuleType:
+    """Import skops, and not torch: skops walks through scikit-learn, which imports torch where it is installed."""
+    sys.modules.setdefault(_IMPORTS_TORCH, None)  # type: ignore[arg-type]
     try:
-        name = SkopsFile.of(path).class_name
-    except InputError as reason:
-        raise InputError(f"{reason} Models are written with: {_HOW_TO_WRITE}") from None
-    if name not in (*supported_names(), "Pipeline"):
-        raise UnsupportedError(
-            f"{path} holds a {shortened(name)}, which cannot be measured exactly. What can: "
-            f"{listing(list(supported_names()))}, alone or at the end of a Pipeline."
-        )
+        return import_module("skops.io")
+    except ImportError:
+        raise MissingExtraError(
+            'Models are read with skops, which is not installed. Install it with: pip install "seepage[cli]"'
+        ) from None
+    finally:
+        if sys.modules[_IMPORTS_TORCH] is None:
+            del sys.modules[_IMPORTS_TORCH]
 
 
 def _damaged(path: Path, reason: Exception) -> InputError:

@@ -1,23 +1,21 @@
 """Policies in TOML files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seepage._python import tomllib
 from seepage._toml import from_toml
-from seepage.cli.terminal import did_you_mean
+from seepage.cli.terminal import did_you_mean, listing
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from seepage.meaning import Target
     from seepage.release import Decision, Policy
 
-_TABLES = ("error_floor", "success_rate")
-_NUMBERS = ("eta", "quantile")
-_UNNAMED = "other_attributes"
-_DECISION = "decision"
-_APPETITE = "risk_appetite"
+_TABLES = ("error_floor", "success_rate", "risk_appetite")
+_NAMES = (*_TABLES, "eta", "quantile", "other_attributes", "decision")
 EXAMPLE = """\
 quantile = 1.0    # the share of people for whom each target must hold
 # other_attributes = "public"  declares that what has no target below is public
@@ -56,7 +54,7 @@ class PolicyFile:
         ----------
         path : Path
         outputs : bool, default=False
-            Whether it is for a folder of outputs, which may be held against ACRO's risk appetite too.
+            Whether it is for a folder of outputs, to which ACRO's risk appetite applies too.
         """
         from seepage.release import Decision, Policy
 
@@ -73,21 +71,13 @@ class PolicyFile:
             raise InputError(
                 f"The policy {path} is not TOML: {reason}. A policy looks like this:\n\n{EXAMPLE}"
             ) from None
-        said = found.pop(_DECISION, None)
-        appetite = found.pop(_APPETITE, None)
+        _check(path, found)
+        stated = found.pop("decision", None)
+        appetite = found.pop("risk_appetite", None)
         if appetite is not None and not outputs:
-            raise InputError(
-                f"The policy {path} sets {_APPETITE!r}, which a folder of outputs is held against, and nothing else: "
-                "leave it out here."
-            )
-        if appetite is not None and not isinstance(appetite, dict):
-            raise InputError(
-                f"{_APPETITE} in the policy {path} needs ACRO's names:\n\n[{_APPETITE}]\nsafe_threshold = 10"
-            )
-        for name, value in found.items():
-            _check(path, name, value)
+            raise InputError(f"The risk_appetite of {path} is about a folder of outputs: leave it out for a model.")
         try:
-            decision = None if said is None else Decision.of(said)
+            decision = None if stated is None else Decision.of(stated)
             policy = Policy.of(found)
         except InputError as reason:
             raise InputError(f"The policy {path} cannot be used: {reason}") from None
@@ -110,31 +100,19 @@ class PolicyFile:
         return 1
 
 
-def _check(path: Path, name: str, value: object) -> None:
-    known = (*_TABLES, *_NUMBERS, _UNNAMED, _DECISION, _APPETITE)
-    if name not in known:
-        raise InputError(
-            f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, known)}A policy has "
-            "error_floor, success_rate, eta, quantile, other_attributes and decision, and for a folder of outputs "
-            "risk_appetite."
-        )
-    if name == _UNNAMED:
-        # The policy itself says what it may be.
-        return
-    if name in _NUMBERS:
-        if not _is_number(value):
-            raise InputError(f"{name} in the policy {path} must be a number, not {value!r}.")
-        return
-    if not isinstance(value, dict):
-        raise InputError(f"{name} in the policy {path} needs a column for each number:\n\n[{name}]\nage = {value!r}")
-    for column, number in value.items():
-        if column == _UNNAMED and number == "public":
+def _check(path: Path, found: Mapping[str, object]) -> None:
+    """Refuse names that no policy has, and floors and rates without a column."""
+    for name, value in found.items():
+        if name not in _NAMES:
+            raise InputError(
+                f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, _NAMES)}A policy has "
+                f"{listing(list(_NAMES))}."
+            )
+        if name in _TABLES and not isinstance(value, dict):
+            raise InputError(
+                f"{name} in the policy {path} needs a column for each number:\n\n[{name}]\nage = {value!r}"
+            )
+        if isinstance(value, dict) and value.get("other_attributes") == "public":
             raise InputError(
                 f'other_attributes = "public" in the policy {path} belongs above [{name}]: it is about no column.'
             )
-        if not _is_number(number) and not isinstance(number, dict):
-            raise InputError(f"{name} of {column!r} in the policy {path} must be a number, not {number!r}.")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,13 +1,14 @@
-"""What is asked about: a model, the rows it was fitted on, and what their columns are for."""
+"""A model, the rows it was fitted on, and the roles of their columns, as a command names them."""
 
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedInMemory:
+class RowsInMemory:
     """Rows as the library takes them."""
 
     X: Data
@@ -38,69 +39,66 @@ class AskedInMemory:
 
 @dataclass(frozen=True, eq=False)
 class CommandQuestion:
-    """A model and its rows, as the command line names them."""
+    """A model and its rows, as the options of a command name them."""
 
-    model_file: Path | None
-    """None of a formula."""
-    data: tuple[str, ...]
-    target: tuple[str, ...]
+    asked: Any
     waiting: Waiting
-    private: tuple[str, ...] | None = None
-    public_label: bool = False
-    ids: str | None = None
-    groups: str | None = None
-    weight: str | None = None
-    trust: tuple[str, ...] = ()
-    stream: bool | None = None
-    public_preprocessing: tuple[str, ...] = ()
-    table: "ModelTable | None" = None
+    stream: bool | None
+    target: tuple[str, ...]
+    """Of a survival model, the columns of status and time."""
+    private: tuple[str, ...] | None
+    weight: str | None
+    table: "ModelTable | None"
     """The model, if it is written as a table."""
 
     @classmethod
-    def of(cls, waiting: Waiting, asked: Any, *, stream: bool | None, groups: str | None = None) -> "CommandQuestion":
-        """Take the options apart that hold several names."""
+    def of(cls, waiting: Waiting, asked: Any, *, stream: bool | None) -> "CommandQuestion":
+        """Split the options that hold several names."""
         labels, columns = separate(asked.target or ()), listed(asked.private)
+        if (asked.time is None) != (asked.status is None):
+            raise InputError("A survival model has two outcomes: name both columns, --time COLUMN and --status COLUMN.")
+        if asked.time is not None and asked.status is not None:
+            if labels:
+                raise InputError("--time and --status are the outcome of a survival model: leave --target out.")
+            labels = (asked.status, asked.time)
         weight, table = asked.sample_weight, _table(asked, labels)
         if table is not None:
             labels, weight = table.outcome, table.weights
         elif not labels:
             check_model(asked.model)
-            raise InputError("Which column does the model predict? Name it with --target COLUMN.")
+            raise InputError(
+                "Which column does the model predict? Name it with --target COLUMN; of a survival model, with --time "
+                "COLUMN and --status COLUMN."
+            )
         if asked.public_label and columns is not None and set(columns) & set(labels):
             raise InputError(f"{labels[0]!r} cannot be private and known (--public-label) at the same time.")
-        return cls(
-            model_file=asked.model_file,
-            data=tuple(asked.files),
-            target=labels,
-            waiting=waiting,
-            private=columns,
-            public_label=asked.public_label,
-            ids=asked.ids,
-            groups=groups,
-            weight=weight,
-            trust=tuple(asked.trust or ()),
-            stream=stream,
-            public_preprocessing=tuple(asked.public_preprocessing or ()),
-            table=table,
-        )
+        return cls(asked, waiting, stream, labels, columns, weight, table)
+
+    @property
+    def groups(self) -> str | None:
+        """The column of groups, of a command that compares them."""
+        return getattr(self.asked, "groups", None)
 
     def check_names(self, file: "PolicyFile") -> None:
         """Refuse a policy about columns that are not private, before anything is measured."""
-        if self.table is not None:
-            return
-        known = [name for name in (*self.features, *self.target) if self.private is None or name in self.private]
-        for name in (*file.policy.error_floor, *file.policy.success_rate):
-            if name not in known and name not in self.target:
-                raise InputError(
-                    f"The policy {file.path} names {shortened(name)!r}, which is no private column of this model. "
-                    f"{did_you_mean(name, known)}There are: {listing(known)}."
-                )
+        if self.table is None:
+            columns = (*self.features, *self.target)
+            private = [name for name in columns if self.private is None or name in (*self.private, *self.target)]
+            names = (*file.policy.error_floor, *file.policy.success_rate)
+            _check_known(
+                names, private, f"The policy {file.path} names {{}}, which is no private column of this model."
+            )
 
     @cached_property
     def source(self) -> GivenSource:
         """The files of rows."""
-        source = GivenSource.of(self.data, self.stream)
-        self._check_roles(source)
+        source = GivenSource.of(self.asked.files, self.stream)
+        options: dict[str, tuple[str | None, ...]] = {"--ids": (self.asked.ids,), "--groups": (self.groups,)}
+        if self.table is None:
+            outcome = "--target" if self.asked.time is None else "--status, --time"
+            options = {outcome: self.target, **options, "--sample-weight": (self.weight,)}
+        for option, names in options.items():
+            _check_known(filter(None, names), source.names, f"{option} is {{}}, which is no column of {source.name}.")
         return source
 
     @cached_property
@@ -110,9 +108,8 @@ class CommandQuestion:
         self.source  # noqa: B018
         if self.table is not None:
             return self.assembled.model
-        assert self.model_file is not None
         with self.waiting.doing("reading the model"):
-            return read_model(self.model_file, self.trust)
+            return read_model(self.asked.model, self.asked.trust or ())
 
     @cached_property
     def assembled(self) -> "AssembledTable":
@@ -124,7 +121,7 @@ class CommandQuestion:
                 "--in-memory"
             )
         columns = self.table.columns(self.source.names)
-        roles = [name for name in (self.ids, self.groups) if name is not None]
+        roles = [name for name in (self.asked.ids, self.groups) if name is not None]
         with self.waiting.doing(f"reading {self.source.name}"):
             return self.table.on(as_frame(self.source.table([*columns, *roles])))
 
@@ -133,73 +130,53 @@ class CommandQuestion:
         """The columns that the model takes: by the names it was fitted on, or all that have no other use."""
         from seepage.linear.columns import fitted_columns, split
 
-        names = fitted_columns(*split(self.model))
-        known = self.source.names
-        if names is None:
-            roles = {*self.target, self.ids, self.groups, self.weight}
-            return self._counted([name for name in known if name not in roles])
-        for name in names:
-            if name not in known:
-                raise InputError(
-                    f"The model was fitted on a column {shortened(name)!r}, which {self.source.name} does not have. "
-                    f"{did_you_mean(name, known)}Its columns are: {listing(known)}."
-                )
-        return names
-
-    def _counted(self, names: list[str]) -> list[str]:
-        """Return the columns of a model that knows no names, if they are as many as it takes."""
-        from seepage.linear.columns import split
-
         steps, estimator = split(self.model)
-        count = getattr(estimator, "n_features_in_", None)
-        if steps is not None or count in (None, len(names)):
+        names, source = fitted_columns(steps, estimator), self.source
+        if names is not None:
+            message = f"The model was fitted on a column {{}}, which {source.name} does not have."
+            _check_known(names, source.names, message)
             return names
-        raise InputError(
-            f"The model takes {count} columns; {self.source.name} has {len(names)} that could be: {listing(names)}. "
-            "Name the column that says who each row is (--ids), and leave out of the file what is no feature."
-        )
+        names = [name for name in source.names if name not in {*self.target, self.asked.ids, self.groups, self.weight}]
+        count = getattr(estimator, "n_features_in_", None)
+        if steps is None and count not in (None, len(names)):
+            raise InputError(
+                f"The model takes {count} columns; {source.name} has {len(names)} that could be: {listing(names)}. "
+                "Name the column of people's ids (--ids), and leave out of the file what is no feature."
+            )
+        return names
 
     @cached_property
     def attributes(self) -> list[str] | None:
-        """The private columns besides the label; None for all."""
+        """The private columns that are features; None for all."""
         if self.private is None:
             return None
-        known = self.features
         wanted = [name for name in self.private if name not in self.target]
-        for name in wanted:
-            if name not in known:
-                raise InputError(
-                    f"--private names {shortened(name)!r}, which is no column that the model takes. "
-                    f"{did_you_mean(name, known)}It takes: {listing(known)}."
-                )
+        _check_known(wanted, self.features, "--private names {}, which is no column that the model takes.")
         return wanted
 
     @cached_property
-    def rows(self) -> AskedInMemory:
+    def rows(self) -> RowsInMemory:
         """All rows, in memory."""
-        if self.table is not None:
-            X, weights = self.assembled.X, self.assembled.sample_weight
-            ids, groups = (None if name is None else Table.of(X).column(name) for name in (self.ids, self.groups))
-            return AskedInMemory(X, self.assembled.y, ids, groups, weights, self.assembled.offset)
-        roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
-        columns = [*self.features, *roles]
-        with self.waiting.doing(f"reading {self.source.name}"):
-            return self._in_memory(self.source.table(columns))
-
-    def _in_memory(self, table: pa.Table) -> AskedInMemory:
         from seepage.linear.columns import knows_none, split
 
+        if self.table is not None:
+            X, weights = self.assembled.X, self.assembled.sample_weight
+            ids, groups = (None if name is None else Table.of(X).column(name) for name in (self.asked.ids, self.groups))
+            return RowsInMemory(X, self.assembled.y, ids, groups, weights, self.assembled.offset)
+        roles = (self.asked.ids, self.groups, self.weight)
+        with self.waiting.doing(f"reading {self.source.name}"):
+            table = self.source.table([*self.features, *self.target, *filter(None, roles)])
         steps, estimator = split(self.model)
         if steps is None and hasattr(estimator, "n_features_in_"):
             self._check_numbers(table)
-        frame = as_frame(table)
-        if frame is not table:
-            frame = _with_missing(frame, table, None if knows_none(split(self.model)[0]) else np.nan)
-        target = self.target[0] if len(self.target) == 1 else list(self.target)
-        y = frame[target] if isinstance(target, str) else frame[target] if frame is not table else table.select(target)
-        X = frame[self.features] if frame is not table else table.select(self.features)
-        extra = [None if name is None else _labels(table, name) for name in (self.ids, self.groups, self.weight)]
-        return AskedInMemory(X, y, *extra)
+        frame = _with_missing(as_frame(table), table, None if knows_none(steps) else np.nan)
+        y: Any = _columns(frame, self.target) if len(self.target) > 1 else frame[self.target[0]]
+        if self.asked.time is not None:
+            event, time = (column_values(frame[name]) for name in self.target)
+            fields = [(self.target[0], bool), (self.target[1], np.float64)]
+            y = np.array([*zip(event != 0, time, strict=True)], dtype=fields)
+        extra = [None if name is None else _labels(table, name) for name in roles]
+        return RowsInMemory(_columns(frame, self.features), y, *extra)
 
     def _check_numbers(self, table: pa.Table) -> None:
         """Refuse text in the columns of a model that encodes none, by its column and row."""
@@ -223,6 +200,7 @@ class CommandQuestion:
         """Measure the release with some noise, or without any but that of digits."""
         from seepage.execution import Job
         from seepage.linear import measure
+        from seepage.trees import is_trees
 
         asked = partial(
             measure,
@@ -230,10 +208,20 @@ class CommandQuestion:
             noise_scale=None if noise is None else noise.noise,
             published=published,
             digits=digits,
-            public_label=self.public_label,
+            public_label=self.asked.public_label,
             attributes=self.attributes,
-            public_preprocessing=self.public_preprocessing,
+            public_preprocessing=tuple(self.asked.public_preprocessing or ()),
         )
+        if is_trees(self.model):
+            names = ("digits", "private", "public_label", "public_preprocessing", "stream")
+            given = [f"--{name.replace('_', '-')}" for name in names if getattr(self.asked, name, None)]
+            for option in [*(["--noise"] if noise is not None else []), *given]:
+                raise UnsupportedError(
+                    f"{option} is not supported for trees, which are measured as their file is published. Leave it "
+                    f"out: seepage measure {self.asked.model} {self.source.name} --target {self.target[0]}"
+                )
+        if self.source.stream and self.asked.time is not None:
+            raise UnsupportedError("Survival models need all rows at once: read them with --in-memory.")
         if not self.source.stream:
             rows = self.rows
             self._check_classes(rows)
@@ -246,13 +234,13 @@ class CommandQuestion:
             list(self.source.paths),
             target=self.target,
             sample_weight=self.weight,
-            ids=self.ids,
+            ids=self.asked.ids,
             # The results of a column and its groups cannot stand in one file: groups of one are counted afterward.
             groups=None if self.groups in self.features else self.groups,
             job=Job(output=output),
         )
 
-    def _check_classes(self, rows: AskedInMemory) -> None:
+    def _check_classes(self, rows: RowsInMemory) -> None:
         """Refuse a target that holds something else than what the model tells apart."""
         from seepage.linear.columns import split
 
@@ -297,18 +285,13 @@ class CommandQuestion:
             return self.groups
         return {self.groups: self.rows.groups}
 
-    def _check_roles(self, source: GivenSource) -> None:
-        options: dict[str, tuple[str | None, ...]] = {"--ids": (self.ids,), "--groups": (self.groups,)}
-        if self.table is None:
-            # A table is told by the names of its own keys.
-            options = {"--target": self.target, **options, "--sample-weight": (self.weight,)}
-        for option, names in options.items():
-            for name in names:
-                if name is not None and name not in source.names:
-                    raise InputError(
-                        f"{option} is {shortened(name)!r}, which is no column of {source.name}. "
-                        f"{did_you_mean(name, source.names)}Its columns are: {listing(source.names)}."
-                    )
+
+def _check_known(names: Iterable[str], known: list[str], message: str) -> None:
+    """Refuse a name that is not among some others, with the nearest of them."""
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise InputError(f"{message.format(repr(shortened(name)))} {near}There are: {listing(known)}.")
 
 
 def _table(asked: Any, labels: tuple[str, ...]) -> "ModelTable | None":
@@ -345,8 +328,14 @@ def as_frame(table: pa.Table) -> Frame:
     return table.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else table
 
 
+def _columns(frame: Frame, names: Sequence[str]) -> Frame:
+    return nw.from_native(frame, eager_only=True).select(names).to_native()
+
+
 def _with_missing(frame: Frame, table: pa.Table, missing: float | None) -> Frame:
     """Replace missing text in a frame of pandas, which reads it as None below version 3, and as NaN since."""
+    if frame is table:
+        return frame
     import pandas as pd
 
     changed = frame.copy(deep=False)

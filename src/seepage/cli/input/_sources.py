@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import accumulate, takewhile
 from typing import Literal
 
 import pyarrow as pa
@@ -12,15 +13,15 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.ipc
 
-from seepage.cli.input._decoded import decoded_bytes, take_more_than
 from seepage.cli.terminal import shortened
 from seepage.errors import InputError, UnreadableError
 from seepage.execution.storage import Files, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 
-# Parquet files that take more than this in memory are read a batch at a time by all cores; others are refused.
+# Parquet that takes more than this in memory is streamed by all cores; larger files of other formats are refused.
 MOST_IN_MEMORY = 500_000_000
+_TEXT_BYTES = 40
 _SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".arrow": "arrow", ".feather": "arrow"}
 _SUFFIXES |= {".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet"}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
@@ -60,14 +61,14 @@ class GivenSource:
             source.names  # noqa: B018  A file that is not there should be known before a model is read.
             if stream is None and source._is_large():
                 raise InputError(
-                    f"{source.name} would take more than {MOST_IN_MEMORY / 1e6:,.0f} MB in memory, and "
-                    f"{_called(source.kind)} is read at once. Write it as Parquet, which is read a batch at a time; or "
-                    "read it all the same, with --in-memory."
+                    f"{source.name} has more than {MOST_IN_MEMORY / 1e6:,.0f} MB, and {_called(source.kind)} is read "
+                    "at once. Write it as Parquet, which is read a batch at a time; or read it with --in-memory."
                 )
             return source
         if stream is None:
+            row = sum(8 if pa.types.is_primitive(field.type) else _TEXT_BYTES for field in source.files.schema)
             stored = sum(unit.bytes for unit in source.files.units)
-            stream = stored > MOST_IN_MEMORY or decoded_bytes(source.files) > MOST_IN_MEMORY
+            stream = max(stored, row * source.files.count) > MOST_IN_MEMORY
         return replace(source, stream=stream)
 
     @property
@@ -138,32 +139,12 @@ class GivenSource:
                 raise InputError(f"The column {shortened(name)!r} of {self.name} holds {why} {way_out}.")
 
     def _is_large(self) -> bool:
-        """Return whether all rows take more memory than the limit."""
-        if self.kind == "arrow":
-            with self._opened() as (file, _):
-                return take_more_than(_batches(_arrow(file)), MOST_IN_MEMORY)
+        """Return whether the file is larger than the limit, unpacked."""
         with self._opened() as (file, size):
-            # At worst each letter of a text is a number; what is packed can be anything.
-            if not self._is_compressed and 8 * size <= MOST_IN_MEMORY:
-                return False
-            letters = 0
-            while letters * self._bytes_a_letter <= MOST_IN_MEMORY:
-                more = len(file.read(_HEAD_BYTES))
-                if not more:
-                    return False
-                letters += more
-            return True
-
-    @cached_property
-    def _bytes_a_letter(self) -> float:
-        """What the first rows of a text take in memory, for each byte of it."""
-        with self._opened() as (file, size):
-            taken = self._csv(file).read_next_batch().nbytes
-        return float(taken / (_HEAD_BYTES if self._is_compressed else min(size, _HEAD_BYTES)))
-
-    @property
-    def _is_compressed(self) -> bool:
-        return self.paths[0].lower().endswith(_COMPRESSED)
+            if self.kind == "arrow" or not self.paths[0].lower().endswith(_COMPRESSED):
+                return size > MOST_IN_MEMORY
+            blocks = takewhile(len, iter(partial(file.read, _HEAD_BYTES), None))
+            return any(total > MOST_IN_MEMORY for total in accumulate(map(len, blocks)))
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[pa.NativeFile, int]]:
@@ -234,11 +215,3 @@ def _arrow(file: pa.NativeFile) -> pa.RecordBatchReader | pa.ipc.RecordBatchFile
     except pa.ArrowInvalid:
         file.seek(0)
         return pa.ipc.open_stream(file)
-
-
-def _batches(reader: pa.RecordBatchReader | pa.ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of either of Arrow's formats."""
-    if isinstance(reader, pa.ipc.RecordBatchFileReader):
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
-    else:
-        yield from reader

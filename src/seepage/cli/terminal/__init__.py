@@ -10,13 +10,15 @@ from seepage.cli.terminal._console import refuse as refuse
 from seepage.cli.terminal._console import screen as screen
 from seepage.cli.terminal._console import shortened as shortened
 from seepage.cli.terminal._documents import is_certificate as is_certificate
+from seepage.cli.terminal._documents import print_or_write as print_or_write
 from seepage.cli.terminal._documents import show as show
 from seepage.cli.terminal._documents import show_document as show_document
 from seepage.cli.terminal._documents import show_people as show_people
 from seepage.cli.terminal._documents import show_sections as show_sections
 from seepage.cli.terminal._documents import show_written as show_written
 from seepage.cli.terminal._journal import AGAIN as AGAIN
-from seepage.cli.terminal._journal import Journal as Journal
+from seepage.cli.terminal._journal import drawing as drawing
+from seepage.cli.terminal._journal import was_left as was_left
 from seepage.cli.terminal._outputs import check_outputs as check_outputs
 from seepage.cli.terminal._outputs import data_inputs as data_inputs
 from seepage.cli.terminal._waiting import Waiting as Waiting

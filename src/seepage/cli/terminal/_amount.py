@@ -1,6 +1,6 @@
-"""How much noise, as the command line takes and prints it."""
+"""Amounts of noise, as the command line takes and prints them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,10 +30,6 @@ class Amount:
         assert noise.shape is not None
         return cls(noise.shape.scale, standard_errors=True)
 
-    def at(self, number: float) -> "Amount":
-        """Return another amount in the same unit."""
-        return replace(self, number=number)
-
     @property
     def noise(self) -> "float | GaussianNoise":
         """The noise that is measured and drawn."""
@@ -52,6 +48,3 @@ class Amount:
     def option(self, digits: str = "g") -> str:
         """Return what the command line takes."""
         return f"{self.number:{digits}} {_UNIT}" if self.standard_errors else f"{self.number:{digits}}"
-
-    def __str__(self) -> str:
-        return self.option()

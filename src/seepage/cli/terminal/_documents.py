@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from seepage._writing import write_file
-from seepage.cli.terminal._console import screen
+from seepage.cli.terminal._console import printable, screen
 from seepage.errors import InputError
 from seepage.pages import SCHEMA, Document, Section, html, lines, section_lines
 
@@ -41,6 +41,14 @@ def show(console: Console, styled: Iterable[tuple[str, str]]) -> None:
         console.print(Text(line, style=_STYLES.get(style, "")), soft_wrap=True)
 
 
+def print_or_write(document: str, path: Path | None, *, private: bool = False) -> None:
+    """Print the document of a pipeline, or write it to a file."""
+    if path is None:
+        print(printable(document))
+    else:
+        write_file(path, document + "\n", private=private)
+
+
 def show_sections(console: Console, *sections: Section) -> None:
     """Print sections, with an empty line after each but the last."""
     for place, section in enumerate(sections, 1):
@@ -63,10 +71,11 @@ def show_people(console: Console, ids: str | None) -> None:
         console.print(Text(words, style="dim"))
 
 
-def show_written(console: Console, path: Path, edition: str) -> None:
-    """Print where a report is, and who may read it."""
-    whose = "internal edition: personal data, for you alone" if edition == "internal" else f"{edition} edition"
-    console.print(Text(f"Written: {path} ({whose})", style="bold"))
+def show_written(console: Console, *paths: Path | None, edition: str) -> None:
+    """Print where files are, and who may read them."""
+    whose = {"internal": "internal edition: personal data, for you alone", "publishable": "publishable edition"}
+    for path in filter(None, paths):
+        console.print(Text(f"Written: {path} ({whose.get(edition, edition)})", style="bold"))
 
 
 def _read(path: Path) -> dict[str, object]:
