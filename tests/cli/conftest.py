@@ -25,7 +25,6 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     people = X.assign(progression=y, patient=[f"P{i:04d}" for i in range(len(X))])
     people.to_csv(folder / "people.csv", index=False)
     people.to_parquet(folder / "people.parquet")
-    people.to_feather(folder / "people.feather")
     (folder / "parts").mkdir()
     for i in range(3):
         people.iloc[i::3].to_parquet(folder / "parts" / f"part-{i}.parquet")

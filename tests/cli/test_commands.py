@@ -141,7 +141,7 @@ def test_version(terminal: Terminal) -> None:
     assert terminal.run("seepage --version").out == f"seepage {seepage.__version__}\n"
 
 
-@pytest.mark.parametrize("data", ["people.csv", "people.parquet", "people.feather", "parts", "'parts/*.parquet'"])
+@pytest.mark.parametrize("data", ["people.csv", "people.parquet", "parts", "'parts/*.parquet'"])
 def test_measure_prints_what_the_library_measures(terminal: Terminal, leak: seepage.Leakage, data: str) -> None:
     command = f"seepage measure model.skops {data} --target progression --noise 2 --private age,bmi --ids patient"
     answer = terminal.run(command)

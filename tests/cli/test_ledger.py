@@ -57,7 +57,7 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     refused = terminal.run(f"{publish} --noise 0.2 --out second.skops")
     assert refused.code == 1
     # No policy was given, and none is missed.
-    assert "The ledger does not allow this release" in refused.text
+    assert "Not published" in refused.text
     assert "policy" not in refused.text
     assert not (folder / "second.skops").exists()
 

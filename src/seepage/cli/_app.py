@@ -14,7 +14,7 @@ from seepage._version import __version__
 from seepage.cli.commands._calibrate import calibrate
 from seepage.cli.commands._certify import certify
 from seepage.cli.commands._check import check
-from seepage.cli.commands._endings import WORDS, Ending, LedgerRefusedError, ending_of, interrupts
+from seepage.cli.commands._endings import WORDS, Ending, ending_of, interrupts
 from seepage.cli.commands._explain import explain
 from seepage.cli.commands._inspect import inspect
 from seepage.cli.commands._ledger import ledger
@@ -120,8 +120,7 @@ def run() -> int:
 
 # The heading and the exit code of each kind of error, the narrower kinds first.
 _ENDINGS: tuple[tuple[type[Exception], str, Ending], ...] = (
-    (LedgerRefusedError, "The ledger does not allow this release", Ending.MISSED),
-    (PolicyError, "The policy is missed", Ending.MISSED),
+    (PolicyError, "Not published", Ending.MISSED),
     (LedgerError, "Error", Ending.MISMATCH),
     (StorageError, "Not finished", Ending.UNFINISHED),
     (SeepageError, "Error", Ending.UNUSABLE),

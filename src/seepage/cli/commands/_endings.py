@@ -11,8 +11,6 @@ from enum import IntEnum
 from types import FrameType
 from typing import NoReturn
 
-from seepage.errors import PolicyError
-
 # Seconds until an interrupt that got lost is raised again.
 _SOON = 0.05
 
@@ -21,10 +19,6 @@ WORDS = (
     "together, or a ledger does not add up, 4 not finished (no space left, nobody reads, an error of ours), 130 "
     "stopped."
 )
-
-
-class LedgerRefusedError(PolicyError):
-    """A ledger does not allow a release."""
 
 
 class Ending(IntEnum):

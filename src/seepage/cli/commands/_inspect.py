@@ -37,7 +37,7 @@ def inspect(
     PATH...
         The files to be published, or folders of them.
     --data, -d FILE
-        The rows that must not be in it: CSV, Parquet or Arrow.
+        The rows that must not be in it: CSV or Parquet.
     --ids COLUMN
         The column of the rows' ids.
 

@@ -40,7 +40,7 @@ class Asked:
         The fitted model: of scikit-learn, written with skops; or a formula and printed numbers in TOML. None with
         --formula.
     DATA...
-        The rows it was fitted on: CSV, Parquet (files, a folder, a pattern in quotes, a URI) or Arrow.
+        The rows it was fitted on: CSV, or Parquet (files, a folder, a pattern in quotes, a URI).
 
     What is measured
     ----------------

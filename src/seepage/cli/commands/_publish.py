@@ -116,10 +116,8 @@ def publish(asked: _Publish) -> None:
     costs the model least. A policy that is missed publishes nothing (exit code 1). All files are written, or none.
     """
     from seepage._writing import NewFile, write_together
-    from seepage.cli.commands._endings import LedgerRefusedError
     from seepage.cli.input import PolicyFile
     from seepage.cli.terminal import AGAIN, Waiting, drawing, note, was_left
-    from seepage.errors import PolicyError
     from seepage.ledger import Ledger
     from seepage.release import calibrate
     from seepage.release.sealing import check_leaving, check_name, files_of, ready
@@ -157,12 +155,7 @@ def publish(asked: _Publish) -> None:
         if asked.report is not None:
             with waiting.doing("writing the report"):
                 page = asked.report_of(release.leak, file)
-        debit = None
-        if books is not None:
-            try:
-                debit = release.paid(books, units, asked.title, asked.new_people)
-            except PolicyError as reason:
-                raise LedgerRefusedError(str(reason), reason.factor) from None
+        debit = None if books is None else release.paid(books, units, asked.title, asked.new_people)
         # From here on noise may be read; a second draw has to be stated.
         with drawing(asked.out):
             publication = release.draw(debit)

@@ -6,24 +6,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, takewhile
-from typing import Literal
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.feather
-import pyarrow.ipc
 
 from seepage.cli.terminal import shortened
 from seepage.errors import InputError, UnreadableError
 from seepage.execution.storage import Files, resolve
 
-Kind = Literal["parquet", "csv", "arrow"]
-
 # Parquet that takes more than this in memory is streamed by all cores; larger files of other formats are refused.
 MOST_IN_MEMORY = 500_000_000
 _TEXT_BYTES = 40
-_SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".arrow": "arrow", ".feather": "arrow"}
-_SUFFIXES |= {".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet"}
+_TEXT, _PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _HEAD_BYTES = 2**23
 
@@ -36,33 +30,33 @@ class GivenSource:
     ----------
     paths : tuple of str
         As they were given.
-    kind : str
-        Their format.
+    is_csv : bool
+        Whether it is one file of text; others are Parquet.
     stream : bool
         Whether they are read a batch at a time.
     """
 
     paths: tuple[str, ...]
-    kind: Kind
+    is_csv: bool
     stream: bool
 
     @classmethod
     def of(cls, paths: Sequence[str], stream: bool | None = None) -> "GivenSource":
         """Find out what the files are; `stream` overrides the rule of size."""
-        kinds = {_kind(path) for path in paths}
-        if len(kinds) > 1 or (len(paths) > 1 and kinds != {"parquet"}):
+        formats = {_is_csv(path) for path in paths}
+        if len(paths) > 1 and True in formats:
             raise InputError(
                 f"Several files are read together if all of them are Parquet; {paths[0]} and others are not."
             )
-        source = cls(tuple(paths), kinds.pop(), False)
-        if source.kind != "parquet":
+        source = cls(tuple(paths), True in formats, False)
+        if source.is_csv:
             if stream:
-                raise InputError(f"{source.name} is {_called(source.kind)}; only Parquet files can be streamed.")
+                raise InputError(f"{source.name} is CSV; only Parquet files can be streamed.")
             source.names  # noqa: B018  A file that is not there should be known before a model is read.
             if stream is None and source._is_large():
                 raise InputError(
-                    f"{source.name} has more than {MOST_IN_MEMORY / 1e6:,.0f} MB, and {_called(source.kind)} is read "
-                    "at once. Write it as Parquet, which is read a batch at a time; or read it with --in-memory."
+                    f"{source.name} has more than {MOST_IN_MEMORY / 1e6:,.0f} MB, and CSV is read at once. Write it as "
+                    "Parquet, which is read a batch at a time; or read it with --in-memory."
                 )
             return source
         if stream is None:
@@ -92,15 +86,12 @@ class GivenSource:
     @cached_property
     def names(self) -> list[str]:
         """The columns, without those in which pandas keeps an unnamed index."""
-        if self.kind == "parquet":
-            # Those too that only some of the files have, or with another type: whoever reads one is told.
-            columns = self.files.common.names
-        elif self.kind == "csv":
+        if self.is_csv:
             with self._opened() as (file, _):
-                columns = self._csv(file).schema.names
+                columns = pa.csv.open_csv(file, **self._options(None)).schema.names
         else:
-            with self._opened() as (file, _):
-                columns = _arrow(file).schema.names
+            # With those that only some of the files have, or with another type: reading one of these is refused.
+            columns = self.files.common.names
         twice = [name for name in columns if columns.count(name) > 1] if len(columns) < 10_000 else []
         if twice:
             raise InputError(f"{self.name} has two columns {twice[0]!r}. Rename one of them.")
@@ -109,16 +100,13 @@ class GivenSource:
     def table(self, columns: Sequence[str]) -> pa.Table:
         """Read some columns of all rows."""
         listed = list(dict.fromkeys(columns))
-        if self.kind == "parquet":
-            self.files.require(listed, "A column")
-            self._check_types(self.files.schema, listed)
-            found = self.files.table(listed)
-        elif self.kind == "csv":
+        if self.is_csv:
             with self._opened() as (file, _):
                 found = pa.csv.read_csv(file, **self._options(listed))
         else:
-            with self._opened() as (file, _):
-                found = _arrow(file).read_all().select(listed)
+            self.files.require(listed, "A column")
+            self._check_types(self.files.schema, listed)
+            found = self.files.table(listed)
         self._check_types(found.schema, listed)
         if found.num_rows == 0:
             raise InputError(f"{self.name} has no rows: nobody's leakage can be measured.")
@@ -134,14 +122,14 @@ class GivenSource:
                     "each person. Give each of them a column of its own."
                 )
             if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-                why = "text that is not UTF-8. Save the file" if self.kind == "csv" else "bytes. Write it"
-                way_out = "as UTF-8" if self.kind == "csv" else "as text or as numbers"
+                why = "text that is not UTF-8. Save the file" if self.is_csv else "bytes. Write it"
+                way_out = "as UTF-8" if self.is_csv else "as text or as numbers"
                 raise InputError(f"The column {shortened(name)!r} of {self.name} holds {why} {way_out}.")
 
     def _is_large(self) -> bool:
         """Return whether the file is larger than the limit, unpacked."""
         with self._opened() as (file, size):
-            if self.kind == "arrow" or not self.paths[0].lower().endswith(_COMPRESSED):
+            if not self.paths[0].lower().endswith(_COMPRESSED):
                 return size > MOST_IN_MEMORY
             blocks = takewhile(len, iter(partial(file.read, _HEAD_BYTES), None))
             return any(total > MOST_IN_MEMORY for total in accumulate(map(len, blocks)))
@@ -150,7 +138,7 @@ class GivenSource:
     def _opened(self) -> Iterator[tuple[pa.NativeFile, int]]:
         filesystem, path = resolve(self.paths[0], None)
         try:
-            with filesystem.open_input_stream(path) if self.kind == "csv" else filesystem.open_input_file(path) as file:
+            with filesystem.open_input_stream(path) as file:
                 yield file, filesystem.get_file_info(path).size
         except FileNotFoundError:
             raise InputError(f"There is no file {self.paths[0]}.") from None
@@ -160,16 +148,13 @@ class GivenSource:
             ) from None
         except (pa.ArrowException, OSError) as reason:
             words = str(reason).partition("\n")[0]
-            way_out = "Is it complete, and does its name end in what it is (.csv, .parquet, .arrow, .feather)?"
+            way_out = "Is it complete?"
             if "Expected 1 columns" in words:
                 way_out = (
                     "It seems to be separated by something else than commas. Write it with commas and decimal points "
                     "(write.csv, not write.csv2), or as Parquet."
                 )
-            raise InputError(f"{self.paths[0]} cannot be read as {_called(self.kind)}: {words}. {way_out}") from None
-
-    def _csv(self, file: pa.NativeFile, columns: Sequence[str] | None = None) -> pa.csv.CSVStreamingReader:
-        return pa.csv.open_csv(file, **self._options(columns))
+            raise InputError(f"{self.paths[0]} cannot be read as CSV: {words}. {way_out}") from None
 
     def _options(self, columns: Sequence[str] | None) -> dict[str, object]:
         tabs = any(part in self.paths[0].lower() for part in (".tsv", ".txt"))
@@ -185,33 +170,18 @@ class GivenSource:
         }
 
 
-def _kind(path: str) -> Kind:
-    plain = path.partition("?")[0] if "://" in path else path
-    stem = plain.lower()
-    for suffix in _COMPRESSED:
-        stem = stem.removesuffix(suffix)
-    suffix = os.path.splitext(stem)[1]
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
-    # A folder, a pattern or a URI without a suffix.
-    if "://" in path or any(letter in path for letter in "*?[") or os.path.isdir(path):
-        return "parquet"
+def _is_csv(path: str) -> bool:
+    """Return whether a path names a file of text; a folder, a pattern or a URI without a suffix is of Parquet."""
+    stem = path.lower().partition("?")[0] if "://" in path else path.lower()
+    for ending in _COMPRESSED:
+        stem = stem.removesuffix(ending)
+    if stem.endswith(_TEXT):
+        return True
+    if stem.endswith(_PARQUET) or "://" in path or any(letter in path for letter in "*?[") or os.path.isdir(path):
+        return False
     if not os.path.exists(path):
         raise InputError(f"There is no file {path}.")
     raise InputError(
-        f"{path} is in no format that can be read here. Rows come as CSV (.csv), Parquet (.parquet, or a folder of "
-        "them) or Arrow (.arrow, .feather)."
+        f"{path} is in no format that can be read here. Rows come as CSV (.csv) or Parquet (.parquet, or a folder of "
+        "them)."
     )
-
-
-def _called(kind: Kind) -> str:
-    return {"parquet": "Parquet", "csv": "CSV", "arrow": "Arrow"}[kind]
-
-
-def _arrow(file: pa.NativeFile) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:
-    """Return a reader of either of Arrow's two formats."""
-    try:
-        return pa.ipc.open_file(file)
-    except pa.ArrowInvalid:
-        file.seek(0)
-        return pa.ipc.open_stream(file)
