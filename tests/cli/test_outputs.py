@@ -117,7 +117,7 @@ def test_what_exists_is_replaced_only_if_asked(desk: Here, command: str) -> None
 def test_a_replaced_publication_is_a_second_draw_and_says_so(desk: Here) -> None:
     command = f"seepage publish model.skops people.csv {ASK} --out t.skops"
     assert "replaced" not in desk.run(command).text
-    assert "t.skops was replaced. Whoever has the earlier one" in _plain(desk.run(f"{command} --force"))
+    assert "t.skops was replaced. An attacker with both draws" in _plain(desk.run(f"{command} --force"))
 
 
 # From a model to a release, and back.
