@@ -89,7 +89,7 @@ def test_several_folders_make_one_worksheet(requests):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("seepage check pair", "whom are the outputs about"),
+        ("seepage check pair", "who are the people in the outputs"),
         ("seepage check pair --people people.parquet --noise 0.1", "leave it out"),
         ("seepage check pair people.parquet --people people.parquet", "is no folder"),
         ("seepage check pair --people none.parquet", "none.parquet"),
