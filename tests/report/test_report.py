@@ -386,7 +386,7 @@ def test_standard_errors_of_least_squares_are_those_of_the_textbook():
     assert noise == pytest.approx((0.02 / errors).tolist(), rel=6e-3)
 
 
-def test_a_logistic_model_is_reckoned_to_second_order_and_compared_with_other_noises():
+def test_a_logistic_model_is_computed_to_second_order():
     labels = (np.median(OUTCOME) < OUTCOME).astype(int)
     model = seepage.engines.fit(LogisticRegression(C=10.0), ROWS, labels)
     without, added, found = _cost(model, labels, 0.01)
@@ -400,7 +400,3 @@ def test_a_logistic_model_is_reckoned_to_second_order_and_compared_with_other_no
     inverse = np.linalg.inv(data + np.diag([0.1, 0.1, 0.1, 0.0]))
     errors = np.sqrt(np.diag(inverse @ data @ inverse))
     assert [row[1] for row in values(found.tables[0]).values()] == pytest.approx(errors.tolist(), rel=6e-3)
-    assert found.tables[1].heads[1:] == ("0.1", "0.2", "0.5", "1")
-    noise = seepage.release.GaussianNoise(standard_errors=0.5)
-    measured = seepage.measure(model, ROWS, labels, noise_scale=noise)
-    assert values(found.tables[1])["x0"][2] == pytest.approx(measured.error_floor()["x0"].min(), rel=6e-3)
