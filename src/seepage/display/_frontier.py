@@ -10,8 +10,6 @@ from seepage.display import _drawing
 from seepage.display._display import Display
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-# The width and height of a label, in points.
-_LABEL = (16.0, 9.0)
 _DOTS = (0, (1, 2))
 _NOISES = {"standard_errors": "noise, in standard errors", "noise_scale": "noise scale"}
 _SYMBOLS = {"r2": "R²", "d2": "D²"}
@@ -140,10 +138,23 @@ def _curves(frame: Frame) -> dict[float | str, dict[str, Array]]:
 
 
 def _number(ax: "_drawing.Axes", x: Array, y: Array, scales: Array) -> None:
-    """Write the noise scales below their dots, from the largest on, as far as there is room."""
-    across, up = (ax.transData.transform(np.column_stack([x, y])) * 72 / ax.figure.dpi).T
-    labeled = len(x)
+    """Write the noise scales at their dots, on the side where the line is not, as far as there is room."""
+    from matplotlib.transforms import Bbox
+
+    dots = ax.transData.transform(np.column_stack([x, y])) * 72 / ax.figure.dpi
+    rises = (x[-1] - x[0]) * (y[-1] - y[0]) > 0
+    taken: list[Bbox] = []
+    kept = []
+    # The largest noise first: those dots are the farthest apart.
     for i in range(len(x) - 1, -1, -1):
-        if labeled == len(x) or abs(across[i] - across[labeled]) > _LABEL[0] or abs(up[i] - up[labeled]) > _LABEL[1]:
-            text, labeled = _drawing.short(scales[i], 2), i
-            ax.annotate(text, (x[i], y[i]), (0, -5), textcoords="offset points", ha="center", va="top", fontsize=7)
+        text = _drawing.short(scales[i], 2)
+        width, height = 4.5 * len(text), 9.0
+        # The first dot of a line that falls stands beside the axis.
+        side, shift = ("left", 3.0) if rises else ("center", 0.0) if x[i] == x.min() else ("right", -3.0)
+        left = dots[i, 0] + shift - width * {"left": 0.0, "center": 0.5, "right": 1.0}[side]
+        box = Bbox.from_bounds(left, dots[i, 1] - 4 - height, width, height)
+        if box.count_overlaps(taken) == 0:
+            taken.append(box)
+            kept.append((text, (x[i], y[i]), (shift, -4), side))
+    for text, dot, away, side in reversed(kept):
+        ax.annotate(text, dot, away, textcoords="offset points", ha=side, va="top", fontsize=7, color="0.3")
