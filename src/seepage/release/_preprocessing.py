@@ -155,10 +155,9 @@ def refuse(unstated: Sequence[Unstated]) -> None:
         listed = "\n".join(f"- {one.what}: {one.argument}" for one in unstated)
         raise UnsupportedError(
             f"{len(unstated)} things would be published with this model that nobody stated to be public:\n{listed}\nIf "
-            f"everybody may know them, say so as above (on the command line, "
-            f"{' '.join(one.option for one in unstated)}). Otherwise choose them without these rows, and fit again: in "
-            'Python with SimpleImputer(strategy="constant", fill_value=...) and OneHotEncoder(categories=[...]), in R '
-            "with replace(x, is.na(x), ...) and factor(x, levels = c(...))."
+            f"everybody may know them, say so as above (on the command line, {' '.join(x.option for x in unstated)}). "
+            'Otherwise choose them without these rows, and fit again: in Python with SimpleImputer(strategy="constant", '
+            "fill_value=...) and OneHotEncoder(categories=[...]), in R with factor(x, levels = c(...))."
         )
 
 
