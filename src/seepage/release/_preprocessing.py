@@ -156,8 +156,8 @@ def refuse(unstated: Sequence[Unstated]) -> None:
         raise UnsupportedError(
             f"{len(unstated)} things would be published with this model that nobody stated to be public:\n{listed}\nIf "
             f"everybody may know them, say so as above (on the command line, {' '.join(x.option for x in unstated)}). "
-            'Otherwise choose them without these rows, and fit again: in Python with SimpleImputer(strategy="constant", '
-            "fill_value=...) and OneHotEncoder(categories=[...]), in R with factor(x, levels = c(...))."
+            'Otherwise choose them without these rows, and fit again: in Python with SimpleImputer(strategy="constant",'
+            " fill_value=...) and OneHotEncoder(categories=[...]), in R with factor(x, levels = c(...))."
         )
 
 
