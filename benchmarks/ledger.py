@@ -42,7 +42,8 @@ def people(count: int, attributes: int, place: str) -> None:
         hashed = time.monotonic() - began
 
         def change(view, charge=charge):  # type: ignore[no-untyped-def]
-            assert weigh(view, charge, {"eta": 1e18}, new_people=False, post=True).fits
+            assert weigh(view, charge, {"eta": 1e18}, new_people=False).fits
+            view.add(charge.sums)
             return view.append("debit", {"request": "", "title": "", "spreads": {}, "categories": []})
 
         books.write(change)

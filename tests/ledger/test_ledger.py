@@ -91,6 +91,22 @@ def test_the_release_that_would_break_the_promise_is_refused_and_leaves_no_trace
     assert ledger.audit() == ()
 
 
+def test_a_refused_post_names_the_noise_that_a_preview_names(tmp_path):
+    leak = _leak()
+    # Room for one and a half releases of the median person: many are short, and many nearly.
+    ledger = _ledger(tmp_path, error_floor={"age": float(np.median(leak.error_floor()["age"])) / np.sqrt(1.5)})
+    ledger.post(_leak(scale=5.0), title="fits", units=YEARS)
+    factors = []
+    for scale in (0.05, 0.1, 0.2, 0.5):
+        preview = ledger.preview(_leak(scale=scale), units=YEARS)
+        with pytest.raises(seepage.errors.PolicyError) as refused:
+            ledger.post(_leak(scale=scale), title="too much", units=YEARS)
+        assert refused.value.factor == preview.factor
+        assert ledger.preview(_leak(scale=scale * preview.factor), units=YEARS).fits
+        factors.append(preview.factor)
+    assert len({*factors}) > 1
+
+
 def test_where_the_budget_is_spent_no_noise_is_enough_and_others_are_eligible(tmp_path):
     leak = _leak()
     floors = leak.error_floor()["age"].to_numpy()

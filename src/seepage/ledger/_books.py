@@ -160,6 +160,12 @@ class View:
         """Add up the debits of a bucket."""
         return reduce(added, (sums for _, _, sums in self.parts(buckets=[bucket])), PersonSums.nobody())
 
+    def add(self, cost: PersonSums) -> None:
+        """Write a debit, and add it to the sums."""
+        for bucket, part in cost.buckets():
+            self.put_debit(self.entries[-1].number + 1, bucket, part)
+            self.put_sums(bucket, added(self.sums(bucket), part))
+
     def put_sums(self, bucket: int, sums: PersonSums) -> None:
         """Replace the sums of a bucket; the next entry confirms them."""
         content = sums.content()

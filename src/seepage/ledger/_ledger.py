@@ -211,12 +211,13 @@ class Ledger:
             for debit in view.open:
                 if request is not None and debit.body["request"] == request and covers(view, debit, charge):
                     return debit
-            preview = weigh(view, charge, self._limits, new_people=new_people, post=True)
+            preview = weigh(view, charge, self._limits, new_people=new_people)
             if preview.short or preview.forgotten:
                 lines = ["This release would break a promise of the ledger:", *preview.sentences()]
                 raise PolicyError("\n".join(lines), preview.factor)
             if preview.unconfirmed:
                 raise InputError("\n".join(preview.sentences()[1:]))
+            view.add(charge.sums)
             body = {
                 "request": secrets.token_hex(8) if request is None else request,
                 "title": title,

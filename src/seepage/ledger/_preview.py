@@ -11,7 +11,7 @@ from seepage._tables import Array
 from seepage.leakage import GatheredInformation
 from seepage.ledger._charges import Charge, check_alike, ids_of
 from seepage.ledger._entry import Entry
-from seepage.ledger._sums import PersonSums, added
+from seepage.ledger._sums import PersonSums
 
 if TYPE_CHECKING:
     from seepage.ledger._books import View
@@ -80,24 +80,18 @@ class Preview:
         return lines
 
 
-def weigh(
-    view: "View", charge: Charge, limits: Mapping[str, float], *, new_people: bool, post: bool = False
-) -> Preview:
-    """Compare the sums after a release with the promises; write them as long as they fit, if it is to be posted."""
+def weigh(view: "View", charge: Charge, limits: Mapping[str, float], *, new_people: bool) -> Preview:
+    """Compare the sums after a release with the promises."""
     check_alike(charge.spreads, [cast(dict[str, float], debit.body["spreads"]) for debit in view.debits], charge.units)
     short: dict[str, int] = {}
     people, known = len(charge.sums), 0
     forgotten = int(view.forgotten(charge.sums.names).sum())
     for bucket, part in charge.sums.buckets():
-        before = view.sums(bucket)
-        spent = before.of_people(part.names)
+        spent = view.sums(bucket).of_people(part.names)
         known += int((spent.column("releases") > 0).sum())
         for what, limit in limits.items():
             if over := int(_beyond(part.column(what), spent.column(what), limit).sum()):
                 short[what] = short.get(what, 0) + over
-        if post and not short and not forgotten:
-            view.put_debit(view.entries[-1].number + 1, bucket, part)
-            view.put_sums(bucket, added(before, part))
     enough = (factor for factor in _FACTORS if all(_fits(view, charge, what, limits[what], factor) for what in short))
     new = people - known - forgotten if view.debits else 0
     unconfirmed = new > _NEW * people and not new_people
