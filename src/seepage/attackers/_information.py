@@ -447,12 +447,11 @@ class SamplingInformation(GatheredInformation):
         """Return the mean information about a number of some people, over what their other values let expect."""
         if self.printed.each is not None and len(whom) == self.count:
             return self._means[id(unknown)][:, self._numbers.index(name)]
-        rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
-        total, block = np.zeros(self.count), self.printed.blocks[name]
+        total = np.zeros(self.count)
         # Of one attribute there is one number a person, whatever the others are.
         for chunk in self._steps(whom, min(len(self.printed.names), max(self.private_values, 1))):
             for point, weight in POINTS:
-                moved = self.printed.shifted(chunk, name, point * deviation[chunk] - rest[chunk]).of(block)
+                moved = self.printed.shifted_to(point, chunk, name)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
             if watch is not None:
                 watch(len(chunk))

@@ -20,6 +20,9 @@ Each = Callable[[Callable[[Array, Slopes], Any], Places, Moves], Iterator[tuple[
 """Yields a function of some moves of people, and of how numbers move with their values, for a few people at a time: one
 result for each place, in one pass over all people."""
 
+# Derivatives in single numbers are kept if everybody's influence has no more numbers.
+_MOST_KEPT = 2**18
+
 
 @dataclass(frozen=True)
 class Level:
@@ -150,6 +153,24 @@ class Printed:
     def baseline(self) -> dict[str, float]:
         """The error of a guess from the other values, where these do not determine the number."""
         return {name: float(np.max(each, initial=0.0)) for name, each in self.deviations.items()}
+
+    @cached_property
+    def _shifts(self) -> dict[tuple[str, float], Slopes]:
+        """Derivatives in single numbers away from their values, which all attackers share."""
+        return {}
+
+    def shifted_to(self, point: float, people: NDArray[np.intp], attribute: str) -> Slopes:
+        """Return the derivatives in one number of some people, so many deviations from its guess."""
+        if self.moves.count * len(self.values) > _MOST_KEPT:
+            return self._shifted_to(point, people, attribute)
+        if (attribute, point) not in self._shifts:
+            self._shifts[attribute, point] = self._shifted_to(point, np.arange(len(self.twice)), attribute)
+        return self._shifts[attribute, point].take(people)
+
+    def _shifted_to(self, point: float, people: NDArray[np.intp], attribute: str) -> Slopes:
+        rest, deviation = self._guesses[attribute]
+        by = point * deviation[people] - rest[people]
+        return self.shifted(people, attribute, by).of(self.blocks[attribute])
 
     @cached_property
     def outcomes(self) -> tuple[float, Moves] | None:
