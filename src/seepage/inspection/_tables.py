@@ -55,9 +55,13 @@ def read_parquet(data: memoryview, where: str, budget: Budget) -> Iterator[Piece
 def _parquet_batches(file: Any, budget: Budget, names: list[str]) -> Iterator[Any]:
     for i in range(file.num_row_groups):
         group = file.metadata.row_group(i)
-        values = sum(group.column(j).num_values for j in range(group.num_columns))
+        columns = [group.column(j) for j in range(group.num_columns)]
+        columns = [column for column in columns if column.path_in_schema.split(".")[0] in names]
+        values, size = (
+            sum(getattr(column, of) for column in columns) for of in ("num_values", "total_uncompressed_size")
+        )
         # A row may hold a long list.
-        budget.require(group.total_byte_size + 8 * values // max(group.num_rows, 1))
+        budget.require(size + 8 * values // max(group.num_rows, 1))
         yield from file.iter_batches(max(1, _BATCH * group.num_rows // max(values, 1)), row_groups=[i], columns=names)
 
 
