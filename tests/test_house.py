@@ -64,29 +64,29 @@ KNOWN_PRIVATE: set[str] = set()
 
 # Code lines allowed in each room (no blank lines, comments, docstrings). A ceiling may only be lowered.
 CEILINGS = {
-    "(root)": 1_689,
-    "aggregates": 1_115,
-    "attackers": 3_736,
+    "(root)": 1_681,
+    "aggregates": 1_084,
+    "attackers": 3_513,
     "attacks": 796,
-    "cli": 2_795,
+    "cli": 2_222,
     "core": 871,
     "display": 610,
-    "equations": 814,
+    "equations": 813,
     "execution": 1_649,
-    "inspection": 2_333,
+    "inspection": 2_326,
     "leakage": 1_772,
-    "ledger": 1_728,
-    "linear": 13_280,
+    "ledger": 993,
+    "linear": 13_188,
     "meaning": 758,
-    "network": 4_812,
+    "network": 4_575,
     "pages": 296,
     "release": 3_343,
-    "report": 836,
-    "request": 1_857,
-    "tables": 1_110,
+    "report": 820,
+    "request": 1_856,
+    "tables": 1_108,
     "trees": 1_200,
 }
-TESTS_CEILING = 31_900
+TESTS_CEILING = 31_839
 
 
 def _pairs(imports):
