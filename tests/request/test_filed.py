@@ -57,7 +57,7 @@ def test_a_quantile_fails_with_its_cell_and_the_people_it_rests_on(tmp_path):
     assert found.reasons[0].startswith("The median of income in F rests on 1 person.")
 
 
-@pytest.mark.parametrize("name", TABLES.keys() - {"filtered"})
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "filtered"])
 def test_a_draft_of_a_table_gets_the_same_word(tmp_path, name):
     TABLES[name](tmp_path)
     (description,) = tmp_path.glob("*.toml")
