@@ -73,7 +73,7 @@ CEILINGS = {
     "display": 610,
     "equations": 813,
     "execution": 1_649,
-    "inspection": 2_326,
+    "inspection": 2_330,
     "leakage": 1_772,
     "ledger": 993,
     "linear": 13_188,
