@@ -47,22 +47,6 @@ def test_a_cox_model(steps: list[Any]) -> None:
     exchange(leak, made, FRAME)
 
 
-def test_a_cox_model_of_lifelines_with_a_penalty_in_deviations() -> None:
-    from lifelines import CoxPHFitter
-
-    # Without ties, so that Efron's way with them does not matter.
-    times = np.where(DIED, WEEK + np.linspace(0.0, 0.4, N), WEEK)
-    whole = FRAME.assign(week=times, died=DIED.astype(int))
-    model = CoxPHFitter(penalizer=0.1).fit(whole, "week", "died", fit_options={"precision": 1e-12})
-    leak = seepage.measure(model, whole, noise_scale=SIGMA, public_label=True)
-
-    def made(x: np.ndarray) -> Outputs:
-        return hazards(x, times, DIED, penalty=0.1 * N, standardized=True, noise=SIGMA)
-
-    Expected(made(X)).agrees(leak, rtol=2e-8)
-    exchange(leak, made, FRAME)
-
-
 def _published(model: Any) -> tuple[np.ndarray, np.ndarray]:
     units = np.diag(1 / model[0].scale_)
     return units @ model[1].coef_, SIGMA**2 * units @ units.T

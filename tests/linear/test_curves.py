@@ -3,8 +3,6 @@
 Powers, splines and functions are written down again from their definitions, in formulas that duals differentiate.
 """
 
-import io
-import pickle
 from functools import partial, reduce
 from itertools import combinations_with_replacement
 
@@ -21,7 +19,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRe
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
-    OneHotEncoder,
     PolynomialFeatures,
     PowerTransformer,
     RobustScaler,
@@ -232,32 +229,6 @@ def test_directions_that_nothing_decides():
     np.testing.assert_allclose(leak.attributes.to_numpy()[7], np.linalg.norm(np.real(moved), axis=1), rtol=1e-5)
 
 
-def test_categories_beside_splines():
-    table = pd.DataFrame({"age": ROWS[:, 0], "ward": RANDOM.choice(["a", "b", "c"], 50), "dose": ROWS[:, 1]})
-    step = make_column_transformer(
-        (SplineTransformer(knots=KNOTS[:, :1], include_bias=False, extrapolation="continue"), ["age"]),
-        (OneHotEncoder(drop="first"), ["ward"]),
-        (FunctionTransformer(np.log), ["dose"]),
-    )
-    leak = seepage.measure(make_pipeline(step, Ridge()).fit(table, NUMBER), table, NUMBER, noise_scale=NOISE)
-    levels = np.column_stack([table["ward"] == "b", table["ward"] == "c"]).astype(float)
-
-    def bend(rows):
-        return np.hstack([splines(KNOTS[:, :1])(rows[:, :1]), rows[:, 1:3], np.log(rows[:, 3:])])
-
-    rows = np.column_stack([ROWS[:, 0], levels, ROWS[:, 1]])
-    _ridge(rows, bend).agrees(leak, [[0], [1, 2], [3]])
-    assert leak.information.categorical == {"ward"}
-    # A category of a row beside splines is refitted exactly.
-    changed = table.copy()
-    changed.loc[4, "ward"] = "c" if table.loc[4, "ward"] != "c" else "a"
-    one, other = (make_pipeline(step, Ridge(solver="cholesky")).fit(rows, NUMBER)[-1] for rows in (table, changed))
-    moved = np.linalg.norm(np.append(one.coef_ - other.coef_, one.intercept_ - other.intercept_)) / NOISE
-    distances = leak.information.distances("ward", None)
-    at = distances.values.index(changed.loc[4, "ward"])
-    assert distances.distance[4, at] == pytest.approx(moved, rel=1e-8)
-
-
 def test_a_job_is_not_continued_with_other_knots(tmp_path):
     table = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(y=NUMBER)
     table.to_parquet(tmp_path / "people.parquet")
@@ -377,13 +348,6 @@ def test_a_curve_that_is_not_what_the_step_does_is_found_out():
     model[0].transform = lambda X: np.arctan(2.9 * X)
     with pytest.raises(seepage.errors.UnsupportedError, match="does not do what its class says"):
         seepage.measure(model, ROWS, NUMBER, noise_scale=NOISE)
-
-
-def test_what_scores_rows_can_travel():
-    leak = seepage.measure(_fitted(STEPS["side by side"][0], "squared"), ROWS, NUMBER, noise_scale=NOISE)
-    scorer = pickle.load(io.BytesIO(pickle.dumps(leak.information.scorer)))
-    batch = leak.information.rows.read(slice(0, 50))
-    np.testing.assert_array_equal(scorer.attributes(batch), leak.information.scorer.attributes(batch))
 
 
 def test_slopes_next_to_a_knot_are_those_of_the_spline():

@@ -12,14 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from here import Here
 from people import People, write_people
-from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import seepage
 from seepage.engines import Local
@@ -31,57 +27,6 @@ EXACT = {"rtol": 1e-10, "atol": 0}
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> People:
     return write_people(tmp_path_factory.mktemp("people") / "data")
-
-
-def mixed() -> Pipeline:
-    columns = [("scaled", StandardScaler(), ["x0", "x2", "x5"]), ("coded", OneHotEncoder(drop="first"), ["region"])]
-    return Pipeline([("prepare", ColumnTransformer(columns)), ("model", Ridge(2.0))])
-
-
-MODELS: dict[str, tuple[Any, str, bool]] = {
-    "ridge": (Ridge(3.0), "outcome", False),
-    "weighted ridge": (Ridge(3.0), "outcome", True),
-    "logistic": (LogisticRegression(tol=1e-8), "class", False),
-    "balanced": (LogisticRegression(class_weight="balanced", tol=1e-8), "class", True),
-    "softmax of strings": (LogisticRegression(tol=1e-8), "kind", False),
-    "poisson": (PoissonRegressor(alpha=0.1, tol=1e-9), "visits", True),
-    "pipeline": (mixed(), "outcome", False),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_files_give_the_numbers_of_memory(name: str, people: People, tmp_path: Path) -> None:
-    model, target, weighted = MODELS[name]
-    X = people.frame if isinstance(model, Pipeline) else people.X
-    X = X[[*people.features, "region"]] if isinstance(model, Pipeline) else X
-    y = people.frame[target].to_numpy()
-    weights = people.frame["weight"] if weighted else None
-    options = {"model__sample_weight": weights} if isinstance(model, Pipeline) else {"sample_weight": weights}
-    model.fit(X, y, **(options if weighted else {}))
-    expected = seepage.measure(model, X, y, noise_scale=0.1, sample_weight=weights)
-    leak = seepage.measure(
-        model,
-        people.pattern,
-        target=target,
-        noise_scale=0.1,
-        sample_weight="weight" if weighted else None,
-        ids="person",
-        job=seepage.engines.Job(engine=ENGINE, output=tmp_path / "leakage"),
-    )
-    examples = leak.examples.to_table().to_pandas()
-    assert examples["person"].tolist() == people.frame["person"].tolist()
-    np.testing.assert_allclose(examples[["eta", "dfil"]], expected.examples, **EXACT)
-    attributes = leak.attributes.to_table().to_pandas().drop(columns="person")
-    np.testing.assert_allclose(attributes, expected.attributes, **EXACT)
-    np.testing.assert_allclose(leak.joint_information_loss(), expected.joint_information_loss(), **EXACT)
-    north = (people.frame["region"] == "north").to_numpy()
-    np.testing.assert_allclose(
-        leak.joint_information_loss({"region": "north"}), expected.joint_information_loss(north), **EXACT
-    )
-    some = expected.information.attribute_names[0]
-    np.testing.assert_allclose(
-        leak.joint_information_loss(attribute=some), expected.joint_information_loss(attribute=some), **EXACT
-    )
 
 
 @pytest.fixture(scope="module")
@@ -123,25 +68,11 @@ def test_medians_of_few_people_are_those_of_memory(people: People, tmp_path: Pat
         assert found.quantile(share) == pytest.approx(expected.quantile(share), rel=1e-3)
 
 
-def test_the_most_exposed_are_found_by_name(summarized: Any, whole: Any, people: People) -> None:
-    ours, theirs = summarized.most_exposed(20).to_pandas(), whole.most_exposed(20)
-    assert ours["person"].tolist() == theirs.index.tolist()
-    first = ours.iloc[0]
-    row = pq.read_table(first["file"]).to_pandas().iloc[first["row"]]
-    assert row["person"] == first["person"]
-
-
 def test_without_an_output_nothing_of_each_person_is_kept(summarized: Any) -> None:
     with pytest.raises(seepage.errors.UnansweredError, match="output="):
         _ = summarized.examples
     with pytest.raises(seepage.errors.UnansweredError, match="100 most exposed"):
         summarized.most_exposed(1000)
-
-
-def test_a_frame_in_memory_on_an_engine(people: People, ridge: Ridge, whole: Any) -> None:
-    leak = seepage.measure(ridge, people.X, people.frame["outcome"], noise_scale=0.1, job=seepage.engines.Job(ENGINE))
-    np.testing.assert_allclose(leak.examples, whole.examples, **EXACT)
-    np.testing.assert_allclose(leak.attributes, whole.attributes, **EXACT)
 
 
 def test_files_in_folders_keep_their_folders(people: People, ridge: Ridge, whole: Any, tmp_path: Path) -> None:

@@ -184,7 +184,9 @@ def test_other_constants_are_said_to_be_public(formula, formulaic):
     assert any("Taken as public" in one.sentence() for one in leak.information.assumptions)
 
 
-def test_people_who_are_left_out_for_a_missing_value_are_left_out_here(formulaic):
+@pytest.mark.parametrize("engine", ["formulaic", "patsy"])
+def test_people_who_are_left_out_for_a_missing_value_are_left_out_here(engine, monkeypatch):
+    monkeypatch.setattr(statsmodels.formula.options, "_formula_engine", engine)
     table = TABLE.copy()
     table.loc[[4, 9], "dose"] = np.nan
     table.loc[[7], "ward"] = None

@@ -65,12 +65,6 @@ def test_a_level_whose_people_share_a_label_is_named(people, settings):
         seepage.measure(model.fit(X, people["ill"]), X, people["ill"], noise_scale=0.1)
 
 
-def test_a_penalty_is_the_way_out(people):
-    X = people[["age", "geno"]]
-    model = make_pipeline(steps(), LogisticRegression(C=1e3, tol=1e-10, max_iter=10_000)).fit(X, people["ill"])
-    seepage.measure(model, X, people["ill"], noise_scale=0.1)
-
-
 def test_a_level_without_a_column_of_its_own_is_told_by_its_column(people):
     frame = people.assign(geno=people["geno"].map({"a": "b", "b": "c", "c": "a"}))
     X = frame[["age", "geno"]]

@@ -3,40 +3,27 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import seepage
 from seepage.errors import InputError, UnsupportedError
 from seepage.release import GaussianNoise, RobustCovariance
 
-NAMES = ["a", "b", "c"]
 BOTH = ["coefficients", "standard errors"]
 
 
-def _data(loss, n=40, seed=3):
-    random = np.random.default_rng(seed)
+def _data(n=40):
+    random = np.random.default_rng(3)
     X = random.normal(size=(n, 3)) @ random.normal(size=(3, 3)) * 0.5 + [0.0, 1.0, 3.0]
     margin = (X - X.mean(axis=0)) @ [0.5, -0.4, 0.3]
-    y = {
-        "squared": margin + random.normal(size=n),
-        "logistic": (random.uniform(size=n) < 1 / (1 + np.exp(-margin))).astype(float),
-        "poisson": random.poisson(np.exp(0.5 * margin)).astype(float),
-    }[loss]
-    return pd.DataFrame(X, columns=NAMES), y, random.uniform(0.5, 2.0, n)
-
-
-def _model(loss, penalty, total=40.0):
-    if loss == "squared":
-        return Ridge(alpha=penalty) if penalty else LinearRegression()
-    if loss == "logistic":
-        return LogisticRegression(C=1 / penalty if penalty else np.inf, tol=1e-12, max_iter=10_000)
-    return PoissonRegressor(alpha=penalty / total, tol=1e-12, max_iter=10_000)
+    return pd.DataFrame(X, columns=["a", "b", "c"]), margin, random
 
 
 def test_noise_of_one_standard_error_has_the_robust_covariance_of_statsmodels():
     import statsmodels.api as sm
 
-    X, y, _ = _data("squared", n=200)
+    X, margin, random = _data(n=200)
+    y = margin + random.normal(size=200)
     results = sm.OLS(y, sm.add_constant(X)).fit(cov_type="HC1")
     leak = seepage.measure(results, noise_scale=GaussianNoise(standard_errors=1.0))
     order = [1, 2, 3, 0]
@@ -46,8 +33,9 @@ def test_noise_of_one_standard_error_has_the_robust_covariance_of_statsmodels():
 
 
 def test_more_noise_on_variances_hides_more_and_no_noise_on_coefficients_hides_them():
-    X, y, _ = _data("logistic")
-    model = _model("logistic", 0.0).fit(X, y)
+    X, margin, random = _data()
+    y = (random.uniform(size=40) < 1 / (1 + np.exp(-margin))).astype(float)
+    model = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(X, y)
 
     def floors(scale, variances):
         noise = GaussianNoise(shape=RobustCovariance(scale=scale, variances=variances))
@@ -60,7 +48,8 @@ def test_more_noise_on_variances_hides_more_and_no_noise_on_coefficients_hides_t
 
 
 def test_what_has_no_standard_errors_says_so():
-    X, y, _ = _data("squared")
+    X, margin, random = _data()
+    y = margin + random.normal(size=40)
     noise = GaussianNoise(standard_errors=0.5)
     with pytest.raises(UnsupportedError, match=r"has a penalty, .* Fit without a penalty"):
         seepage.measure(Ridge().fit(X, y), X, y, noise_scale=noise, published=BOTH)
@@ -79,7 +68,7 @@ def test_what_has_no_standard_errors_says_so():
 
 
 def test_a_fit_through_all_points_has_no_scatter_to_make_noise_of():
-    X, _, _ = _data("squared")
+    X = _data()[0]
     y = X.to_numpy() @ [1.0, 2.0, 3.0]
     y[0] += 1.0
     alone = X.assign(c=np.eye(40)[0])

@@ -5,7 +5,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    Lasso,
+    LassoCV,
+    LassoLarsCV,
     LogisticRegression,
     LogisticRegressionCV,
     Ridge,
@@ -26,6 +32,7 @@ TWO = (REAL > 0).astype(int)
 THREE = np.digitize(REAL, [-0.7, 0.7])
 W = random.gamma(2, size=90)
 TIGHT = {"tol": 1e-10, "max_iter": 5000}
+LOOSE = {"tol": 1e-6, "max_iter": 200_000}
 
 
 def _logistic_search(**settings):
@@ -58,6 +65,22 @@ SEARCHES = {
         None,
         lambda m: LogisticRegression(C=m.C_, class_weight="balanced", **TIGHT),
     ),
+    "LogisticRegressionCV with absolute values": (
+        LogisticRegressionCV(
+            Cs=[0.1, 0.3], l1_ratios=(0.5,), solver="saga", use_legacy_attributes=False, scoring="neg_log_loss", **LOOSE
+        ),
+        TWO,
+        None,
+        lambda m: LogisticRegression(C=m.C_, l1_ratio=0.5, solver="saga", **LOOSE),
+    ),
+    "LassoCV": (LassoCV(alphas=[0.05, 0.2], tol=1e-10), REAL, None, lambda m: Lasso(alpha=m.alpha_, tol=1e-10)),
+    "LassoLarsCV": (LassoLarsCV(), W, None, lambda m: Lasso(alpha=m.alpha_, tol=1e-14, max_iter=100_000)),
+    "ElasticNetCV": (
+        ElasticNetCV(alphas=[0.05, 0.2], l1_ratio=[0.4, 0.9], tol=1e-10),
+        REAL,
+        None,
+        lambda m: ElasticNet(alpha=m.alpha_, l1_ratio=m.l1_ratio_, tol=1e-10),
+    ),
     "GridSearchCV": (GridSearchCV(Ridge(), {"alpha": [0.1, 20]}), REAL, None, lambda m: Ridge(**m.best_params_)),
     "RandomizedSearchCV": (
         RandomizedSearchCV(LogisticRegression(**TIGHT), {"C": [0.1, 1, 10]}, n_iter=2, random_state=0),
@@ -71,10 +94,12 @@ SEARCHES = {
 @pytest.mark.parametrize("name", SEARCHES)
 def test_what_a_search_chose_is_measured_like_that_model(name):
     search, y, weights, chosen = SEARCHES[name]
+    given = {} if weights is None else {"sample_weight": weights}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        search.fit(X, y, sample_weight=weights)
-    alone = chosen(search).fit(X, y, sample_weight=weights)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search.fit(X, y, **given)
+        alone = chosen(search).fit(X, y, **given)
     found = seepage.measure(search, X, y, noise_scale=0.1, sample_weight=weights)
     expected = seepage.measure(alone, X, y, noise_scale=0.1, sample_weight=weights)
     for frame in ("examples", "attributes"):

@@ -1,12 +1,9 @@
 """Largest eigenvalues for several outputs against dense decompositions."""
 
 import numpy as np
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression, Ridge
 
-import seepage
 from seepage.linear.information._scorer import tops_and_traces
 
 
@@ -78,42 +75,3 @@ def test_wide_matrices_whichever_part_is_larger(seed, k, outputs, label, balance
     singular = np.linalg.svd(jacobian, compute_uv=False)
     np.testing.assert_allclose(top, singular[:, 0] ** 2, rtol=2e-10)
     np.testing.assert_allclose(trace, (singular**2).sum(axis=1), rtol=1e-9)
-
-
-@pytest.mark.parametrize("public", [True, False])
-@pytest.mark.parametrize("make", ["softmax", "targets"])
-def test_many_columns_and_outputs_against_every_jacobian_written_out(make, public):
-    random = np.random.default_rng(5)
-    n, k = 120, 70
-    X = random.normal(size=(n, k)) * np.exp(random.normal(size=k))
-    if make == "softmax":
-        y = random.integers(0, 4, n)
-        model = LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000).fit(X, y)
-    else:
-        y = random.normal(size=(n, 3)) * [1.0, 5.0, 0.1]
-        model = Ridge(3.0).fit(X, y)
-    leak = seepage.measure(model, X, y, noise_scale=0.5, public_label=public)
-    geometry = leak.information.geometry
-    features, theta = np.column_stack([X, np.ones(n)]), geometry.parameters
-    outputs = theta.shape[1]
-    margins = features @ theta
-    if make == "softmax":
-        basis = geometry.loss.basis
-        share = np.exp(margins @ basis.T)
-        share /= share.sum(axis=1, keepdims=True)
-        slope = (share - np.eye(4)[y]) @ basis
-        bend = [basis.T @ (np.diag(each) - np.outer(each, each)) @ basis for each in share]
-        penalty = np.append(np.full(k, 10.0), 0.0)
-    else:
-        slope, bend, penalty = margins - y, [np.eye(3)] * n, np.append(np.full(k, 3.0), 0.0)
-    hessian = sum(np.kron(each, np.outer(x, x)) for each, x in zip(bend, features, strict=True))
-    inverse = np.linalg.inv(hessian + np.kron(np.eye(outputs), np.diag(penalty)))
-    eta, dfil = leak.information.examples()["eta"], leak.information.examples()["dfil"]
-    for row in range(0, n, 10):
-        moves = np.kron(slope[row][:, None], np.eye(k + 1)[:, :k])
-        moves += np.kron(bend[row] @ theta[:k].T, features[row][:, None])
-        if not public:
-            moves = np.column_stack([moves, np.kron(-np.eye(outputs), features[row][:, None])])
-        singular = np.linalg.svd(inverse @ moves, compute_uv=False) / 0.5
-        np.testing.assert_allclose(eta[row], singular[0], rtol=1e-8)
-        np.testing.assert_allclose(dfil[row], np.sqrt((singular**2).sum() / moves.shape[1]), rtol=1e-8)

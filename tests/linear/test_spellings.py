@@ -160,7 +160,6 @@ def public(*steps: Any, model: Any = None, **options: Any) -> seepage.Leakage:
 
 LEAST_SQUARES = "cost ~ age + dose + time + smoker"
 ILL = "ill ~ age + dose + time + smoker"
-ROOTS = sm.families.Poisson(sm.families.links.Sqrt())
 
 
 def words(*names: Any) -> seepage.Leakage:
@@ -171,7 +170,6 @@ def hazards(model: Any = None, X: Any = FRAME, y: Any = None, **question: Any) -
     return measured(Cox() if model is None else model, X, outcomes() if y is None else y, **question)
 
 
-COX = CoxPHFitter().fit(FOLLOWED, "week", "died", fit_options={"precision": 1e-12})
 PENALTIES = np.array([0.2, 0.0, 0.05, 0.1])
 
 
@@ -342,8 +340,12 @@ REFITTED: list[list[Spelling]] = [
         lambda: of_results(sm.Probit(YES, with_constant()).fit(disp=0)),
     ],
     [
-        lambda: of_results(sm.GLM(PEOPLE["visits"], with_constant(), ROOTS).fit(tol=1e-12)),
-        lambda: of_table("visits ~ age + dose + time + smoker", "poisson", link="sqrt"),
+        lambda: measured(GLM("tweedie", parameter=1.6), y=POSITIVE),
+        lambda: of_results(
+            sm.GLM(POSITIVE, with_constant(), sm.families.Tweedie(sm.families.links.Log(), var_power=1.6)).fit(
+                tol=1e-12
+            )
+        ),
     ],
     [
         lambda: measured(GLM("binomial", "cloglog"), y=YES),
@@ -559,6 +561,10 @@ NOT_REFITTED: list[list[Spelling]] = [
     [
         lambda: measured(LogisticRegression(**TIGHT), y=YES),
         lambda: in_files(LogisticRegression(**TIGHT), "ill", files=2),
+    ],
+    [
+        lambda: measured(LogisticRegression(class_weight="balanced", **TIGHT), y=YES, weights=WEIGHTS),
+        lambda: in_files(LogisticRegression(class_weight="balanced", **TIGHT), "ill", weights="weight", files=2),
     ],
 ]
 

@@ -51,13 +51,6 @@ def test_a_summary_of_other_standard_errors_is_refused_and_its_coefficients_are_
     assert seepage.measure(results, noise_scale=0.1).assurance == "exact"
 
 
-def test_classical_errors_of_a_cox_model_are_measured():
-    results = hazard()
-    printed = seepage.measure(results).information.printed
-    errors = [name.startswith("standard error") for name in printed.names]
-    np.testing.assert_allclose(printed.values[errors], results.bse, rtol=1e-4)
-
-
 def test_robust_standard_errors_of_lifelines_are_refused():
     classical = CoxPHFitter().fit(HAZARD, "weeks", "ill")
     printed = seepage.measure(classical, HAZARD).information.printed
