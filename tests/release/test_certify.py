@@ -18,15 +18,12 @@ import pytest
 import skops.io
 from pages import ROOT, blocks
 from rocrate.rocrate import ROCrate
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage.linear.columns import Features, walk
 from seepage.release._certificate import SCHEMA_FILE
 from seepage.release._seal import hash_of_parameters
 from seepage.release._skops import SkopsFile
@@ -236,20 +233,6 @@ def test_no_target_stands_without_its_qualification():
     assert seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None).certificate.qualifications == (
         "Nothing is promised.",
     )
-
-
-def test_nested_steps_are_named_by_the_way_to_each():
-    inner = make_pipeline(SimpleImputer(), StandardScaler())
-    union = FeatureUnion([("as it is", "passthrough"), ("scaled", StandardScaler())])
-    columns = make_column_transformer((inner, ["age", "bmi"]), ("drop", ["sex"]), remainder="passthrough")
-    model = Pipeline([("columns", columns), ("none", "passthrough"), ("both", union), ("ridge", Ridge())]).fit(X, Y)
-    steps = walk(model[:-1], Features.raw(10), lambda: X)
-    assert [step.called for step in steps] == [
-        "columns.pipeline.simpleimputer (SimpleImputer)",
-        "columns.pipeline.standardscaler (StandardScaler)",
-        "both.scaled (StandardScaler)",
-    ]
-    assert list(walk(None, Features.raw(10), lambda: X)) == []
 
 
 # All files, or none.

@@ -79,12 +79,6 @@ def test_equal_releases_cost_the_root_of_their_number():
     )
 
 
-def test_one_release_composes_to_itself():
-    alone = compose([FIRST])
-    np.testing.assert_allclose(alone.attributes, FIRST.attributes, rtol=1e-15)
-    assert compose(iter([FIRST])).information.count == 442
-
-
 def test_composing_is_associative():
     nested, flat = compose([compose([FIRST, SECOND]), FIRST]), compose([FIRST, SECOND, FIRST])
     np.testing.assert_allclose(nested.examples, flat.examples, rtol=1e-12)

@@ -437,15 +437,6 @@ def test_eight_digits_are_published():
         assert float(f"{value:.8g}") == value
 
 
-def test_what_cannot_be_measured_through_is_not_published():
-    """Directions mix the columns that were scaled: what the scaler tells through them is not counted."""
-    rows = PEOPLE[NUMBERS]
-    model = make_pipeline(StandardScaler(), PCA(), Ridge()).fit(rows, Y)
-    with pytest.raises(seepage.errors.UnsupportedError, match=r"\(StandardScaler\) is not measured"):
-        _ready(model, rows, Y, public_preprocessing=["pca"])
-    _ready(model, rows, Y, public_preprocessing=["pca", "standardscaler"])
-
-
 @pytest.mark.parametrize(
     "step", [SplineTransformer(knots=[[15.0], [50.0], [85.0]]), PolynomialFeatures(2), FunctionTransformer(np.log)]
 )
