@@ -99,3 +99,10 @@ def test_models_that_hold_records_fail(tmp_path, model):
     # Types of a Gaussian process are not read, and its records are found in the file.
     assert ("It holds the records of" in reasons) == isinstance(model, SVR)
     assert "values of 442 people" in reasons or isinstance(model, SVR)
+
+
+@pytest.mark.parametrize("labels", [(1, 2), ("ill", "well")])
+def test_files_number_classes_in_their_order(tmp_path, labels):
+    disease = (Y > 140).astype(int).map(dict(enumerate(labels)))
+    lightgbm.LGBMClassifier(verbose=-1, n_jobs=1).fit(X, disease).booster_.save_model(tmp_path / "a.txt")
+    assert _decided(tmp_path, people=PEOPLE.assign(disease=disease))[0] == "fail"

@@ -11,7 +11,7 @@ from seepage.errors import InputError
 from seepage.request._decided import OutputVerdict
 from seepage.request._given import HandedIn
 from seepage.request._people import RequestPeople
-from seepage.trees import decided, is_trees, measure_trees
+from seepage.trees import decided, is_trees, measure_trees, read_file
 
 BOOSTED: Final = (".json", ".ubj", ".txt")
 # Where support vectors, neighbors, Gaussian processes and kernel models keep people.
@@ -59,9 +59,8 @@ def _of_trees(given: HandedIn, model: Any, people: RequestPeople) -> OutputVerdi
     people : RequestPeople
     """
     says = given.says
-    for name in says:
-        if name not in _SAYS:
-            raise InputError(f"{given.name}.toml sets {name!r}, which says nothing of trees: {several(_SAYS)} do.")
+    for name in sorted(set(says) - set(_SAYS)):
+        raise InputError(f"{given.name}.toml sets {name!r}, which says nothing of trees: {several(_SAYS)} do.")
     columns = [*says.get("columns", getattr(model, "feature_names_in_", ()))]
     for name in (says.get("outcome"), *columns):
         if name not in people.table.names:
@@ -73,9 +72,10 @@ def _of_trees(given: HandedIn, model: Any, people: RequestPeople) -> OutputVerdi
         raise InputError(f"{given.name}.toml: which columns does the model have? Write columns = [...], in its order.")
     rows = Table.of(people.frame(people.rows(says.get("where"))))
     y = rows.column(says["outcome"])
-    if isinstance(model, Path) and y.dtype.kind not in "biuf":
-        # The file numbers its classes in the order of their names.
-        y = np.unique(y.astype(str), return_inverse=True)[1]
+    classes = read_file(model).classes if isinstance(model, Path) else None
+    if classes is not None and not np.isin(y, classes).all():
+        # The file numbers its classes in their order.
+        y = np.unique(y if y.dtype.kind in "biuf" else y.astype(str), return_inverse=True)[1]
     leak = measure_trees(model, Table.of(rows.native, columns).native, y, ids=rows.column(people.ids))
     word, reasons = decided(leak, says)
     what = f"{leak.fitted.leaves.shape[1]} trees of {says['outcome']}"

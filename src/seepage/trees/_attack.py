@@ -66,7 +66,7 @@ def recover(
         The smallest difference between two outcomes that are numbers.
     """
     if classes is None:
-        prior = _outside(X, y.astype(np.float64), False)
+        prior = _outside(X, y.astype(np.float64), None)
         guess = nearest(equations[0], prior)
         errors = np.abs(guess - y.astype(np.float64))
         return Recovered(
@@ -77,7 +77,7 @@ def recover(
             guess,
             prior,
         )
-    prior = _outside(X, y, True)
+    prior = _outside(X, y, classes)
     columns = prior[:, 1:] if len(classes) == 2 else prior
     result = np.stack([boxed(one, columns[:, k]) for k, one in enumerate(equations)], axis=1)
     chosen = (result[:, 0] > 0.5).astype(int) if len(classes) == 2 else result.argmax(axis=1)
@@ -123,16 +123,19 @@ def _largest(matrix: Any, transposed: Any) -> float:
     return float(1.1 * np.linalg.norm(vector))
 
 
-def _outside(X: Array, y: NDArray[Any], classes: bool) -> Array:
+def _outside(X: Array, y: NDArray[Any], classes: NDArray[Any] | None) -> Array:
     """Return what a model says of each person that was fitted on other people."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
-    if classes:
-        _, counts = np.unique(y, return_counts=True)
-        folds = StratifiedKFold if counts.min() >= _FOLDS else KFold
-        model = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
-        split = folds(_FOLDS, shuffle=True, random_state=0)
-        return np.asarray(cross_val_predict(model, X, y, cv=split, method="predict_proba"))
+    if classes is not None:
+        y = np.searchsorted(classes, y)
+        folds = StratifiedKFold if np.bincount(y).min() >= _FOLDS else KFold
+        result = np.zeros((len(y), len(classes)))
+        for rest, some in folds(_FOLDS, shuffle=True, random_state=0).split(X, y):
+            fitted = HistGradientBoostingClassifier(early_stopping=False, random_state=0).fit(X[rest], y[rest])
+            # Of a single class among these people the model has a second column, which is the rest.
+            result[np.ix_(some, fitted.classes_)] = fitted.predict_proba(X[some])[:, : len(fitted.classes_)]
+        return result
     model = HistGradientBoostingRegressor(early_stopping=False, random_state=0)
     return np.asarray(cross_val_predict(model, X, y, cv=KFold(_FOLDS, shuffle=True, random_state=0)))

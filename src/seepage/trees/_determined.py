@@ -89,7 +89,7 @@ def _row_space(equations: LeafEquations) -> tuple[Array, Array]:
         _, size, right = scipy.linalg.svd(triangle, full_matrices=False, check_finite=False)
     else:
         _, size, right = scipy.linalg.svd(matrix.toarray(), full_matrices=False, check_finite=False)
-    positive = size > _ZERO * size[0]
+    positive = size > _ZERO * size.max(initial=0.0)
     return size[positive], right[positive].T
 
 

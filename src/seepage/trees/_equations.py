@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from seepage._tables import Array
-from seepage.errors import InputError, UnsupportedError
+from seepage.errors import InputError
 from seepage.trees._read import Trees
 
 # Of the outcomes' deviation: how far the value of a leaf may be from that of its people.
@@ -67,21 +67,24 @@ def outcomes(trees: Trees, y: Array) -> Array:
     """Return the outcomes as columns of numbers: one, or one for each class beyond two."""
     if trees.classes is None:
         try:
-            return np.asarray(y, dtype=np.float64).reshape(len(y), 1)
+            result = np.asarray(y, dtype=np.float64).reshape(len(y), 1)
         except (TypeError, ValueError) as error:
             raise InputError("The outcome of this model is a number, and y holds something else.") from error
+        if not np.isfinite(result).all():
+            raise InputError(f"y has no number in row {np.argmin(np.isfinite(result))}. Give the rows of the fit only.")
+        return result
     if len(trees.classes) < 2:
         raise InputError("The outcome of this model has one class, which every file of it shows. Give two classes.")
     place = {label: i for i, label in enumerate(trees.classes.tolist())}
     result = np.array([place.get(label, -1) for label in np.asarray(y).tolist()])
     if (result < 0).any():
         row = int(np.argmax(result < 0))
-        raise InputError(f"y has {np.asarray(y)[row]!r} in row {row}, which is no class of this model.")
+        raise InputError(f"y has {np.asarray(y).tolist()[row]!r} in row {row}, which is no class of this model.")
     indicator = np.equal.outer(result, np.arange(len(trees.classes))).astype(np.float64)
     return np.asarray(indicator if indicator.shape[1] > 2 else indicator[:, 1:])
 
 
-def equations(trees: Trees, leaves: NDArray[np.int32], y: Array, weight: Array | None) -> tuple[LeafEquations, ...]:
+def equations(trees: Trees, leaves: NDArray[np.int32], y: Array, weights: Array) -> tuple[LeafEquations, ...]:
     """Return the equations of each column of outcomes, or refuse rows that do not fit the leaf values.
 
     Parameters
@@ -90,14 +93,9 @@ def equations(trees: Trees, leaves: NDArray[np.int32], y: Array, weight: Array |
     leaves : array of shape (people, trees)
         The leaf of each person in each tree.
     y : array of shape (people, columns)
-    weight : array of shape (people,), optional
-        The weights that the model was fitted with.
+    weights : array of shape (people, trees)
+        The weight of each person in each tree.
     """
-    weights = np.ones(leaves.shape) if trees.draws is None else trees.draws(len(leaves))
-    if weight is not None and trees.draws is not None:
-        raise UnsupportedError("Weights beside draws of rows are not measured. Fit with bootstrap=False.")
-    if weight is not None:
-        weights = weights * weight[:, None]
     result = _of_means(trees, leaves, y, weights) if trees.link is None else _of_gradients(trees, leaves, y, weights)
     for one in result:
         allowed = _FITS * one.matrix.sum(axis=1) * (one.outcome.std() or 1.0)
@@ -112,7 +110,8 @@ def _misfit(trees: Trees, off: int, leaves: int) -> str:
     return (
         f"{off:,} of {leaves:,} leaves hold another value than these rows give, so nothing is said of this model.\n"
         f"Give the rows and outcomes of the fit{order}, its columns in its order, and its sample_weight.\n"
-        "Boosting that draws rows or shrinks otherwise than by a rate and an L2 penalty is not measured."
+        "Boosting that draws rows or shrinks otherwise than by a rate and an L2 penalty is not measured. If it weighs "
+        "classes, as by scale_pos_weight, give these weights in sample_weight."
     )
 
 
@@ -215,5 +214,6 @@ def _rate_and_penalty(parts: Sequence[_LeafSums], y: Array) -> tuple[float, floa
     """
     gradient = np.concatenate([part.matrix @ y[:, k] - part.expected for k, part in enumerate(parts)])
     value, slope = (np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "slope"))
-    rate, penalty = np.linalg.lstsq(np.column_stack([gradient, -value]), value * slope, rcond=None)[0]
-    return (float(rate) if rate > 0 else np.nan), max(float(penalty), 0.0)
+    rate, penalty = optimize.nnls(np.column_stack([gradient, -value]), value * slope)[0]
+    # Models without splits have values near 0, from which no rate follows.
+    return float(rate) or 1.0, float(penalty)

@@ -10,7 +10,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, Data, Frame, Listed, Table, column_values, frame
-from seepage.errors import InputError, UnansweredError
+from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.trees._attack import Recovered, recover
@@ -59,12 +59,20 @@ class FittedTrees:
     def leaves(self) -> NDArray[np.int32]:
         return self.trees.structure.leaves(self.features)
 
+    @property
+    def weights(self) -> Array:
+        """The weight of each person in each tree."""
+        draws = self.trees.draws
+        if self.weight is None:
+            return np.ones(self.leaves.shape) if draws is None else draws(len(self.leaves))
+        if draws is not None:
+            raise UnsupportedError("Weights beside draws of rows are not measured. Fit with bootstrap=False.")
+        return np.broadcast_to(self.weight[:, None], self.leaves.shape)
+
     @cached_property
     def drawn(self) -> NDArray[np.bool_]:
-        """Whether each tree drew each person."""
-        if self.trees.draws is None:
-            return np.ones(self.leaves.shape, dtype=bool)
-        return self.trees.draws(len(self.leaves)) > 0
+        """Whether each person has a weight in each tree."""
+        return self.weights > 0
 
     @cached_property
     def outcomes(self) -> Array:
@@ -72,7 +80,7 @@ class FittedTrees:
 
     @cached_property
     def equations(self) -> tuple[LeafEquations, ...]:
-        return equations(self.trees, self.leaves, self.outcomes, self.weight)
+        return equations(self.trees, self.leaves, self.outcomes, self.weights)
 
     @cached_property
     def step(self) -> float:
@@ -85,7 +93,7 @@ class FittedTrees:
     @cached_property
     def alike(self) -> NDArray[np.intp]:
         """How many people have the same leaves and the same draws as each person, with that person."""
-        draws = self.drawn if self.trees.draws is None else self.trees.draws(len(self.leaves))
+        draws = self.drawn if self.trees.draws is None else self.weights
         mix = np.random.default_rng(0).uniform(1.0, 2.0, (2, self.leaves.shape[1]))
         key = np.stack([self.leaves @ mix[0], draws @ mix[1]])
         _, place, counts = np.unique(key, axis=1, return_inverse=True, return_counts=True)

@@ -1,7 +1,7 @@
 """From a fitted model of trees to its splits, its leaf values, and what its leaf values are of the outcomes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.errors import MissingExtraError, UnsupportedError
+from seepage.errors import InputError, MissingExtraError, UnsupportedError
 from seepage.trees._structure import Structure, Tree
 
 Link = Literal["identity", "logistic", "softmax"]
@@ -77,26 +77,22 @@ def read(model: Any) -> Trees:
     model : estimator of scikit-learn, XGBoost or LightGBM, or a Booster
     """
     name = type(model).__name__
+    if hasattr(model, "fit"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
     if type(model).__module__.startswith(("xgboost", "lightgbm")):
         return _read_booster(model)
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
     if name.startswith("HistGradientBoosting"):
         return _read_histogram_boosting(model)
     if name.startswith("GradientBoosting"):
         return _read_boosting(model)
-    if name.startswith(_FORESTS):
-        return _read_forest(model)
-    raise UnsupportedError(f"What {name} gives away is not measured. {_WAY_OUT}")
+    return _read_forest(model)
 
 
 def _read_forest(model: Any) -> Trees:
-    name = type(model).__name__
     single = hasattr(model, "tree_")
     trees = [model] if single else list(model.estimators_)
-    if not _are_trees(trees):
-        raise UnsupportedError(f"{name} is made of other models than trees. {_WAY_OUT}")
     if trees[0].criterion not in _MEANS:
         raise UnsupportedError(
             f"Leaf values of criterion={trees[0].criterion!r} are no means, and are not measured. {_WAY_OUT}"
@@ -143,6 +139,11 @@ def _sklearn_tree(tree: Any, features: Any = None) -> Tree:
 
 def _draws(model: Any, count: int) -> Array:
     """Return how often each row was drawn for each tree: the file holds the seed of each."""
+    rows = getattr(model, "_n_samples", count)
+    if rows != count:
+        raise InputError(f"The model was fitted on {rows:,} rows, and X has {count:,}. Give the rows of the fit.")
+    if any(tree.random_state is None for tree in model.estimators_):
+        raise UnsupportedError("The seeds of this model were deleted, so nothing is said of it. Measure it with them.")
     if hasattr(model, "estimators_samples_"):
         samples = model.estimators_samples_
     else:
@@ -150,7 +151,7 @@ def _draws(model: Any, count: int) -> Array:
 
         number = _get_n_samples_bootstrap(count, model.max_samples)
         samples = [_generate_sample_indices(tree.random_state, count, number) for tree in model.estimators_]
-    return np.stack([np.bincount(one, minlength=count)[:count] for one in samples], axis=1).astype(np.float64)
+    return np.stack([np.bincount(one, minlength=count) for one in samples], axis=1).astype(np.float64)
 
 
 def _read_boosting(model: Any) -> Trees:
@@ -165,10 +166,7 @@ def _read_boosting(model: Any) -> Trees:
     if type(model.init_).__name__ not in ("DummyRegressor", "DummyClassifier"):
         raise UnsupportedError("What a model given as init= adds is not measured. Fit without init=.")
     trees = model.estimators_
-    nodes = []
-    for tree in trees.ravel():
-        one = _sklearn_tree(tree)
-        nodes.append(Tree(**{**one.__dict__, "value": model.learning_rate * one.value}))
+    nodes = [replace(one, value=model.learning_rate * one.value) for one in map(_sklearn_tree, trees.ravel())]
     classes = getattr(model, "classes_", None)
     if classes is None:
         start = np.ravel(model.init_.constant_)
@@ -227,18 +225,12 @@ def _histogram_tree(nodes: NDArray[Any]) -> Tree:
 
 
 def _read_booster(model: Any) -> Trees:
-    treelite, classes = _treelite(), getattr(model, "classes_", None)
+    frontend, classes = _treelite().frontend, getattr(model, "classes_", None)
     if hasattr(model, "get_booster"):
         model = model.get_booster()
     model = getattr(model, "booster_", model)
-    try:
-        if type(model).__module__.startswith("xgboost"):
-            model = treelite.frontend.from_xgboost(model)
-        elif type(model).__module__.startswith("lightgbm"):
-            model = treelite.frontend.from_lightgbm(model)
-    except treelite.TreeliteError as error:
-        raise _unread(error) from error
-    return _of_booster(model, classes)
+    of_xgboost = type(model).__module__.startswith("xgboost")
+    return _loaded(frontend.from_xgboost if of_xgboost else frontend.from_lightgbm, model, classes)
 
 
 def read_file(path: Path) -> Trees:
@@ -248,12 +240,14 @@ def read_file(path: Path) -> Trees:
     ----------
     path : Path
     """
-    treelite = _treelite()
+    frontend, of_xgboost = _treelite().frontend, path.suffix.lower() in (".json", ".ubj")
+    return _loaded(frontend.load_xgboost_model if of_xgboost else frontend.load_lightgbm_model, path, None)
+
+
+def _loaded(load: Callable[[Any], Any], model: Any, classes: Any) -> Trees:
     try:
-        if path.suffix.lower() in (".json", ".ubj"):
-            return _of_booster(treelite.frontend.load_xgboost_model(path), None)
-        return _of_booster(treelite.frontend.load_lightgbm_model(path), None)
-    except treelite.TreeliteError as error:
+        return _of_booster(load(model), classes)
+    except _treelite().TreeliteError as error:
         raise _unread(error) from error
 
 
