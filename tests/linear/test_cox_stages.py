@@ -1,6 +1,5 @@
 """Cox models behind scalers, against the stages of `procedures`, and their refits."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,27 +23,21 @@ DIED = WEEK < 20
 OUTCOMES = np.rec.fromarrays([DIED, WEEK], names="event,time")
 
 
-def exchange(leak: seepage.Leakage, made: Callable[[np.ndarray], Outputs], frame: pd.DataFrame) -> None:
-    """Compare refits in which one person has another person's value, column by column."""
-    x = frame.to_numpy()
-    before = released(made(x))
-    for place, column in enumerate(frame):
-        changed = x.copy()
-        changed[PERSON, place] = x[OTHER, place]
-        distances = leak.information.distances(column, [x[OTHER, place]])
-        assert length(distances, PERSON) == pytest.approx(apart(before, released(made(changed))), rel=1e-7)
-
-
-@pytest.mark.parametrize("steps", [[], [StandardScaler()]], ids=["plain", "scaler"])
-def test_a_cox_model(steps: list[Any]) -> None:
-    model = make_pipeline(*steps, seepage.models.Cox(penalty=2.0, ties="breslow")).fit(FRAME, OUTCOMES)
+def test_a_cox_model_behind_a_scaler() -> None:
+    model = make_pipeline(StandardScaler(), seepage.models.Cox(penalty=2.0, ties="breslow")).fit(FRAME, OUTCOMES)
     leak = seepage.measure(model, FRAME, OUTCOMES, noise_scale=SIGMA, public_label=True)
 
     def made(x: np.ndarray) -> Outputs:
-        return hazards(x, WEEK, DIED, ties="breslow", penalty=2.0, scaled=bool(steps), noise=SIGMA)
+        return hazards(x, WEEK, DIED, ties="breslow", penalty=2.0, scaled=True, noise=SIGMA)
 
     Expected(made(X)).agrees(leak, rtol=2e-8)
-    exchange(leak, made, FRAME)
+    # One person has another person's value, column by column.
+    before = released(made(X))
+    for place, column in enumerate(FRAME):
+        changed = X.copy()
+        changed[PERSON, place] = X[OTHER, place]
+        distances = leak.information.distances(column, [X[OTHER, place]])
+        assert length(distances, PERSON) == pytest.approx(apart(before, released(made(changed))), rel=1e-7)
 
 
 def _published(model: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -178,9 +178,18 @@ def test_a_column_that_is_scaled_by_these_rows_moves_with_them(formula, formulai
     assert np.abs(public.attributes["age"] / leak.attributes["age"] - 1).max() > 1e-3
 
 
-@pytest.mark.parametrize("formula", ["cost ~ poly(age, 2)", "cost ~ scale(age) * dose", "cost ~ np.exp(center(age))"])
-def test_other_constants_are_said_to_be_public(formula, formulaic):
-    leak = seepage.measure(smf.ols(formula, TABLE).fit(), noise_scale=NOISE)
+@pytest.mark.parametrize(
+    ("engine", "formula"),
+    [
+        ("formulaic", "cost ~ poly(age, 2)"),
+        ("formulaic", "cost ~ scale(age) * dose"),
+        ("formulaic", "cost ~ np.exp(center(age))"),
+        ("patsy", "cost ~ standardize(age) * dose"),
+        ("patsy", "cost ~ center(age) + bs(dose, df=4)"),
+    ],
+)
+def test_other_constants_are_said_to_be_public(engine, formula, monkeypatch):
+    leak = seepage.measure(_by(engine, formula, monkeypatch), noise_scale=NOISE)
     assert any("Taken as public" in one.sentence() for one in leak.information.assumptions)
 
 

@@ -166,24 +166,6 @@ def test_an_extreme_scale_is_refused_before_a_scaler_can_hide_it():
         seepage.measure(model, changed, Y, noise_scale=1.0)
 
 
-@pytest.mark.parametrize("rows", [1, 2])
-def test_one_person_can_be_measured_with_a_penalty(rows):
-    leak = seepage.measure(Ridge().fit(A[:rows], B[:rows]), A[:rows], B[:rows], noise_scale=1.0)
-    assert np.isfinite(leak.examples.to_numpy()).all()
-
-
-def test_a_perfect_fit_has_information_of_its_own():
-    y = A @ np.arange(10.0)
-    leak = seepage.measure(LinearRegression().fit(A, y), A, y, noise_scale=1.0)
-    assert (leak.examples["eta"] > 0).all()
-
-
-def test_equal_rows_leak_equally():
-    features, labels = np.repeat(A[:1], 20, axis=0), np.repeat(B[:1], 20)
-    leak = seepage.measure(Ridge().fit(features, labels), features, labels, noise_scale=1.0)
-    assert leak.examples["eta"].std() == pytest.approx(0, abs=1e-12)
-
-
 def test_a_person_of_weight_zero_leaks_nothing_and_has_no_floor():
     weights = np.ones(442)
     weights[5] = 0

@@ -1,33 +1,17 @@
 """Outputs that are filters of one table in files say together what they say in memory, in a few passes over it."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
+from here import Here
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
-from seepage.engines import Engine, Job
+from seepage.engines import Job
 from seepage.errors import InputError, UnansweredError
-
-
-class Here(Engine):
-    """Runs what would travel in this process: engines of their own are tried with the clusters."""
-
-    workers = 2
-
-    def __init__(self):
-        self.passes = 0
-
-    def map(self, function, units):
-        self.passes += 1
-        for i, unit in enumerate(units):
-            yield i, pickle.loads(pickle.dumps(function))(unit)
-
 
 ENGINE = Here()
 JOB = Job(ENGINE, progress=False)

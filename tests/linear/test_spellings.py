@@ -623,12 +623,6 @@ UNITS = [
         id="outcomes of 0 and 1, and signs",
     ),
     pytest.param(
-        lambda: measured(weights=1.0 + (np.arange(N) == 3)),
-        lambda: measured(X=twice(FRAME), y=twice(pd.Series(NUMBER)).to_numpy(), ids=[*range(N), 3]),
-        dict.fromkeys([*NAMES, "eta", "outcome 0"], 1.0),
-        id="a weight of two, and two rows of one person",
-    ),
-    pytest.param(
         lambda: hazards(Cox(ties="breslow"), weights=1.0 + (np.arange(N) == 3)),
         lambda: hazards(
             Cox(ties="breslow"), twice(FRAME), outcomes(np.r_[WEEK, WEEK[3]], np.r_[DIED, DIED[3]]), ids=[*range(N), 3]

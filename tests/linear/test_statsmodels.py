@@ -16,7 +16,6 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from statsmodels.tools.sm_exceptions import DomainWarning
 
 import seepage
-from seepage.models import GLM
 
 RANDOM = np.random.default_rng(8)
 N = 80
@@ -141,35 +140,6 @@ def test_a_column_that_a_formula_scales_is_one_behind_a_scaler(formula, steps):
         smf.ols(formula, rows.assign(y=y)).fit(), noise_scale=0.3, public_preprocessing=["formula"]
     )
     assert np.abs(public.error_floor()["age"] / leak.error_floor()["age"] - 1).max() > 1e-3
-
-
-@pytest.mark.parametrize("formula", ["y ~ standardize(age) * dose", "y ~ center(age) + bs(dose, df=4)"])
-def test_other_constants_of_a_formula_are_said_to_be_public(formula):
-    random = np.random.default_rng(4)
-    rows = pd.DataFrame({"age": random.normal(50, 9, 70), "dose": random.gamma(2, 1, 70), "y": random.normal(size=70)})
-    leak = seepage.measure(smf.ols(formula, rows).fit(), noise_scale=0.3)
-    assert any("Taken as public" in one.sentence() for one in leak.information.assumptions)
-
-
-def test_an_exposure_is_counted():
-    exposure = np.exp(0.3 * RANDOM.normal(size=N))
-    family = families.Poisson()
-    results = smf.glm("visits ~ age + np.log(dose)", TABLE, family=family, exposure=exposure).fit()
-    leak = seepage.measure(results, noise_scale=NOISE, public_label=True)
-    for person in (7, 30):
-        moved = _refitted(results, family, person, TABLE, columns=["age", "dose"], exposure=exposure)
-        np.testing.assert_allclose(leak.attributes.to_numpy()[person], np.linalg.norm(moved, axis=1), rtol=2e-6)
-
-
-def test_counts_of_trials():
-    trials = RANDOM.integers(3, 9, N)
-    wins = RANDOM.binomial(trials, 1 / (1 + np.exp(-MARGIN)))
-    both = np.column_stack([wins, trials - wins])
-    leak = seepage.measure(sm.GLM(both, PLAIN, family=families.Binomial()).fit(), noise_scale=NOISE)
-    rows = TABLE[["age", "dose"]]
-    own = GLM("binomial").fit(rows, wins / trials, trials)
-    expected = seepage.measure(own, rows, wins / trials, noise_scale=NOISE, sample_weight=trials)
-    np.testing.assert_allclose(leak.attributes.to_numpy(), expected.attributes.to_numpy(), rtol=1e-8)
 
 
 def test_what_cannot_be_measured_names_the_nearest_that_can():

@@ -248,22 +248,6 @@ def test_networks_that_hide_the_input_from_derivatives_are_refused():
         Watched(lambda: Frozen("inference"), DATA, LOSS).train()
 
 
-class Gated(nn.Module):
-    """Parts of it are not differentiated in training, and move all the same."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.c = nn.Linear(6, 8), nn.Linear(8, 3)
-
-    def forward(self, x):
-        z = self.a(x / x.detach().norm(dim=1, keepdim=True))
-        return self.c(torch.tanh(z) * torch.sigmoid(z).detach())
-
-
-def test_parts_that_training_does_not_differentiate_move_all_the_same():
-    Watched(Gated, DATA, LOSS, epochs=2).train().check(CROSS_ENTROPY)
-
-
 class Before(nn.Module):
     def __init__(self, function):
         super().__init__()

@@ -82,14 +82,6 @@ def test_nothing_of_the_network_or_of_random_numbers_changes():
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_the_same_person_beside_others_has_the_same_number():
-    model, x, y = build("linear")
-    mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=0.3)
-    whole = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public")
-    alone = step_information(model, nn.CrossEntropyLoss(), (x[1:2], y[1:2]), mechanism=mechanism, label="public")
-    np.testing.assert_allclose(alone.matrices[0], whole.matrices[1], rtol=1e-9)
-
-
 def test_unknown_together_floors_are_above_those_of_one_value_by_itself():
     model, x, y = build("linear")
     step = step_information(
