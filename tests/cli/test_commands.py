@@ -14,9 +14,6 @@ import pytest
 import skops.io
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 import seepage
 from cli.terminal import Terminal
@@ -225,12 +222,6 @@ def test_a_table_with_intervals_is_written_beside_the_model(terminal: Terminal) 
     assert "Standard errors leave beside noise that is in standard errors itself" in scaled.text
 
 
-def test_an_amount_of_noise_that_is_none_is_quoted(terminal: Terminal) -> None:
-    answer = terminal.run(f"seepage check {ASK} -n 'much' --policy policy.toml")
-    assert answer.code == 2
-    assert "'much' is no amount of noise" in answer.text
-
-
 @pytest.mark.parametrize("how", ["--stream", "--in-memory"])
 def test_check_gives_its_reasons(terminal: Terminal, how: str) -> None:
     answer = terminal.run(f"seepage check model.skops parts -t progression -n 2 --policy policy.toml {how}")
@@ -290,7 +281,7 @@ def test_a_missed_policy_publishes_nothing(terminal: Terminal) -> None:
     answer = terminal.run(f"seepage publish {ASK} -n 0.1 --policy policy.toml --out never.skops")
     assert answer.code == 1
     assert "nothing was published" in answer.err
-    assert not (terminal.folder / "never.skops").exists()
+    assert not list(terminal.folder.glob("never.*"))
 
 
 def test_publishing_needs_a_policy_or_a_word(terminal: Terminal) -> None:
@@ -332,17 +323,6 @@ def test_a_publication_can_write_its_report_too(terminal: Terminal) -> None:
         in json.loads((terminal.folder / "told.json").read_text())["sections"][1]["sentences"][0]
     )
     assert "Approved by Committee" in terminal.run("seepage show told.json").out
-
-
-def test_a_step_that_holds_single_people_takes_a_word(terminal: Terminal) -> None:
-    people = pd.read_csv(terminal.folder / "people.csv")
-    model = make_pipeline(MinMaxScaler(), Ridge()).fit(people[["age", "bmi"]], people["progression"])
-    skops.io.dump(model, terminal.folder / "limits.skops")
-    command = "seepage publish limits.skops people.csv -t progression -n 5 --without-policy --out limited.skops"
-    answer = terminal.run(command)
-    assert answer.code == 2
-    assert "public_preprocessing=['minmaxscaler']" in " ".join(answer.err.replace("│", "").split())
-    assert terminal.run(f"{command} --public-preprocessing minmaxscaler").code == 0
 
 
 def test_explain_needs_no_library_and_knows_other_names(terminal: Terminal) -> None:

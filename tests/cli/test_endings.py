@@ -27,22 +27,6 @@ def _started(folder: Path, arguments: list[str], **options: object) -> subproces
     return subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=_environment(), **options)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["explain", "eta"], 0),
-        ([*CHECK, "50"], 0),
-        ([*CHECK, "0.01"], 1),
-        ([*CHECK, "0"], 2),
-        (["measure"], 2),
-        (["nonsense"], 2),
-        (["certify", "model.skops", "nowhere.json"], 2),
-    ],
-)
-def test_each_ending_has_its_code(terminal: Terminal, arguments: list[str], code: int) -> None:
-    assert terminal.run(" ".join(["seepage", *arguments])).code == code
-
-
 @pytest.mark.parametrize("arguments", [[*CHECK, "0.01"], ["explain", "eta"], ["--help"]])
 def test_a_closed_pipe_is_no_missed_policy(terminal: Terminal, arguments: list[str]) -> None:
     reading, writing = os.pipe()

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import skops.io
 
 from cli.terminal import Answer, Terminal, _environment
 
@@ -190,12 +189,6 @@ def test_a_draw_that_could_not_be_written_is_not_drawn_again_in_silence(desk: He
     assert desk.run("seepage certify t.skops t.certificate.json").code == 0
 
 
-def test_a_policy_that_is_missed_draws_nothing(desk: Here) -> None:
-    answer = desk.run(f"seepage publish model.skops people.csv {ASK} --noise 0.01 --out t.skops")
-    assert answer.code == 1
-    assert not list(desk.folder.glob("t.*"))
-
-
 def test_a_report_that_could_not_be_written_leaves_nothing(desk: Here) -> None:
     (desk.folder / "r.html").write_text("before")
     before = desk.state()
@@ -223,8 +216,3 @@ def test_a_decision_that_cannot_be_used_is_refused(desk: Here, old: str, new: st
     answer = desk.run(f"seepage check model.skops people.csv {ASK}")
     assert answer.code == 2
     assert words in _plain(answer)
-
-
-def test_published_models_open_as_ever(desk: Here) -> None:
-    desk.run(f"seepage publish model.skops people.csv {ASK} --out t.skops")
-    assert skops.io.load(desk.folder / "t.skops").coef_.shape == (10,)

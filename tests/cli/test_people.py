@@ -80,13 +80,3 @@ def test_measuring_and_publishing_say_how_people_are_counted(terminal: Terminal)
     for command in (f"seepage measure {ASK} -n 0.1", publish):
         assert EACH_ROW in terminal.run(command).text
         assert EACH_ROW not in terminal.run(f"{command} --ids patient").text
-
-
-@pytest.mark.usefixtures("visits")
-def test_a_column_of_ids_that_is_not_there_is_named(terminal: Terminal) -> None:
-    _policy(terminal, 1e-3)
-    for command in ("check -n 0.1", "calibrate"):
-        name, *options = command.split()
-        answer = terminal.run(f"seepage {name} {ASK} --ids patent --policy visits.toml {' '.join(options)}")
-        assert answer.code == 2
-        assert "Did you mean 'patient'?" in answer.text.replace("\n", " ").replace("│", "").replace("  ", " ")

@@ -17,7 +17,7 @@ from experiments._criterion import VERDICTS, Criterion, Decision, Interval, toge
 from experiments._made import mixture, settings, stored
 from experiments._result import plain, rounded
 from experiments._seeds import interval, pooled
-from experiments._table import PAPERS, RESULTS, verdicts, write
+from experiments._table import PAPERS, RESULTS, verdicts
 from experiments._work import Work
 
 RESULT_FILES = sorted(path for path in RESULTS.glob("*.json") if path.stem not in ("verdicts", "printed"))
@@ -151,20 +151,6 @@ def test_a_quick_run_does_not_take_the_place_of_a_full_one(folder, monkeypatch, 
     assert "g22_section_4, " in f"{said.partition('full results of ')[2]}, "
     assert "name another folder with --output" in said
     assert files(folder) == before
-
-
-def test_a_folder_without_pages_gets_the_first_one_and_later_runs_write_it_anew(folder):
-    for page in folder.glob("*.md"):
-        page.unlink()
-    write(folder)
-    first = (folder / "papers.md").read_text()
-    assert [path.name for path in folder.glob("*.md")] == ["papers.md"]
-    assert "| 0.2474; the mean over cars" in first
-    moved_in(folder / "h21_table_1.json", "rows", "cifar linear", "mean", to=0.2601)
-    write(folder)
-    again = (folder / "papers.md").read_text()
-    assert "| 0.2601; the mean over cars" in again
-    assert len(again.splitlines()) == len(first.splitlines())
 
 
 def test_results_of_a_quick_run_decide_nothing(folder):

@@ -60,17 +60,6 @@ def test_a_uri_says_where_its_store_is(people: People, endpoint: str) -> None:
     np.testing.assert_allclose(leak.joint_information_loss(), expected.joint_information_loss(), rtol=1e-10)
 
 
-def test_an_object_that_is_not_parquet_is_named(people: People, endpoint: str, tmp_path: Path) -> None:
-    model = Ridge().fit(people.X, people.frame["outcome"])
-    store = filesystem(endpoint)
-    with store.open_output_stream("bucket/broken/part.parquet") as sink:
-        sink.write(b"PAR1 and then nothing")
-    with pytest.raises(seepage.errors.InputError, match=r"bucket/broken/part\.parquet cannot be read"):
-        seepage.measure(
-            model, "bucket/broken", target="outcome", noise_scale=0.1, job=seepage.engines.Job(filesystem=store)
-        )
-
-
 class Between(Here):
     """An engine that replaces an object after the pass that adds up."""
 

@@ -101,15 +101,6 @@ def test_joint_information_of_those_who_share_values(both, people, who, attribut
         assert memory.joint_information_loss(mask, attribute=attribute) == pytest.approx(found, rel=1e-12)
 
 
-@pytest.mark.parametrize("attribute", [None, "x1", "outcome"])
-def test_joint_information_of_several_releases_is_that_of_a_mask_too(people, attribute):
-    model, other = (Ridge(alpha).fit(people.X, people.frame["outcome"]) for alpha in (1.0, 30.0))
-    both = seepage.compose([in_memory(people, model, "outcome"), in_memory(people, other, "outcome", 0.3)])
-    mask = (people.frame["region"] == "north").to_numpy()
-    found = both.joint_information_loss({"region": "north"}, attribute=attribute)
-    assert both.joint_information_loss(mask, attribute=attribute) == pytest.approx(found, rel=1e-12)
-
-
 def test_the_most_exposed(both):
     memory, files = both
     ours, theirs = memory.information.top(20), files.information.top(20)
@@ -208,17 +199,6 @@ def test_measurements_in_memory_and_in_files_compose(both, people):
     assert mixed.joint_information_loss({"region": "north"}) == pytest.approx(
         np.sqrt(2) * memory.joint_information_loss({"region": "north"}), rel=1e-9
     )
-
-
-def test_files_of_other_people_do_not_compose(both, people, tmp_path):
-    _, files = both
-    other = write_people(tmp_path / "data", rows=2000, seed=1)
-    frame = other.frame.assign(person=other.frame["person"].str.replace("person", "somebody"))
-    leak = seepage.measure(
-        Ridge().fit(other.X, frame["outcome"]), frame, frame["outcome"], noise_scale=0.1, ids=frame["person"]
-    )
-    with pytest.raises(seepage.errors.InputError, match=r"'person 0000000'.*'somebody 0000000'"):
-        seepage.compose([files, leak])
 
 
 def test_a_number_is_not_the_text_of_it(people):

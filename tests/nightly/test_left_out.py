@@ -12,14 +12,14 @@ from pages import ROOT
 def test_without_java_and_a_browser_their_tests_are_left_out_and_in_ci_never(tmp_path, ci):
     kept = {name: value for name, value in os.environ.items() if name != "CI"}
     environment = {**kept, "PATH": str(tmp_path), "SEEPAGE_DATA": str(tmp_path), **({"CI": "true"} if ci else {})}
-    files = [f"tests/nightly/test_{name}.py" for name in ("impossible", "lost_node", "rendered")]
+    files = [f"tests/nightly/test_{name}.py" for name in ("impossible", "engines", "rendered")]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    for said in ("3 tests are left out: they start Spark", "tests are left out: they render pages"):
+    for said in ("6 tests are left out: they start Spark", "tests are left out: they render pages"):
         assert (said in run.stdout) is not ci, run.stdout
-    for name in ("test_spark_connect_is_refused_with_the_reason", "[spark_nodes]", "test_both_editions_are_rendered"):
+    for name in ("test_spark_connect_is_refused_with_the_reason", "resumed[spark]", "test_both_editions_are_rendered"):
         assert (name in run.stdout) is ci
-    assert "[ray_nodes]" in run.stdout
+    assert "resumed[ray]" in run.stdout
 
 
 @pytest.mark.parametrize(

@@ -259,14 +259,6 @@ def test_files_are_written_together_or_not_at_all(tmp_path, monkeypatch, fault):
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
 
 
-def test_what_is_replaced_is_replaced_whole(tmp_path):
-    publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
-    (tmp_path / "model.certificate.json").write_text("before")
-    publication.write(tmp_path / "model.skops")
-    assert sorted(os.listdir(tmp_path)) == ["model.certificate.json", "model.skops"]
-    assert seepage.certify(tmp_path / "model.skops", tmp_path / "model.certificate.json").holds
-
-
 def test_one_file_is_not_two(tmp_path):
     publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
     (tmp_path / "link").symlink_to(tmp_path)

@@ -98,26 +98,6 @@ def test_no_private_number_is_in_the_files(what):
     assert _traces(rows, _stored(model))
 
 
-def _arrays(thing, seen=None):
-    """Yield every array of numbers that an object holds, however deep."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray) and thing.dtype.kind == "f":
-        yield thing
-    elif isinstance(thing, float):
-        yield np.array([thing])
-    elif isinstance(thing, dict):
-        for each in thing.values():
-            yield from _arrays(each, seen)
-    elif isinstance(thing, list | tuple):
-        for each in thing:
-            yield from _arrays(each, seen)
-    elif hasattr(thing, "__dict__"):
-        yield from _arrays(vars(thing), seen)
-
-
 def test_the_grid_tells_less_than_the_digits_of_a_scale():
     """An attacker who knows all but one age computes the scale for each that is possible, and compares."""
 
@@ -137,10 +117,3 @@ def test_the_grid_tells_less_than_the_digits_of_a_scale():
             seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=true, accept=None)
         # What publish takes is the same whatever the age is.
         assert {up_to_grid(one) for one in found} == {up_to_grid(true)}
-
-
-def test_reports_cannot_be_pickled():
-    leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
-    for edition in ("internal", "publishable"):
-        with pytest.raises(seepage.errors.UnsupportedError, match="write_html"):
-            pickle.dumps(seepage.Report.of(leak, edition))

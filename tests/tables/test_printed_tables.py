@@ -201,15 +201,6 @@ def spss_linear(table):
     return made
 
 
-def spss_genlin(table):
-    made = [["Parameter", "B", "Std. Error", "Lower", "Upper", "Wald Chi-Square", "df", "Sig."]]
-    for r in table.itertuples():
-        name = re.sub(r"ward(.+)", r"[ward=\1]", r.term)
-        values = [f"{value:.3f}" for value in (r.b, r.s, r.low, r.high, r.z**2)]
-        made.append([name, *values, "1", f"{r.p:.3f}"])
-    return [*made, ["[ward=south]", "0a", "", "", "", "", "", ""], ["(Scale)", "1b", "", "", "", "", "", ""]]
-
-
 def ends(r):
     return f"[{r.low:.3f}, {r.high:.3f}]"
 
