@@ -119,16 +119,6 @@ def test_the_picture_that_contributing_shows_is_one():
     assert display.ax_.lines[0].get_xdata()[0] == LEAK.examples["eta"].median()
 
 
-def test_only_the_base_says_how_pictures_are_plotted():
-    kinds = {value for value in vars(seepage.display).values() if isinstance(value, type)}
-    drawn = {type(make()) for make in DISPLAYS.values()}
-    assert drawn | {seepage.display.Display} == kinds
-    for kind in drawn:
-        assert issubclass(kind, seepage.display.Display)
-        assert "plot" not in vars(kind)
-        assert not kind.__subclasses__()
-
-
 @pytest.mark.parametrize(
     ("quantity", "values"),
     [("error_floor", np.geomspace(0.01, 100, 9)), ("success_rate", [1.0, 1.0, 1.0, 1.0, 0.999, 0.99, 0.9, 0.7, 0.55])],

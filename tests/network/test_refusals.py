@@ -68,13 +68,6 @@ def test_kinks_are_warned_of_once():
     observe(accountant)
 
 
-def test_a_network_is_not_measured_once_it_is_trained():
-    with pytest.raises(
-        seepage.errors.UnsupportedError, match=r"Linear is a network.*seepage\.network\.FisherAccountant"
-    ):
-        seepage.measure(nn.Linear(3, 1), torch.ones(4, 3), torch.ones(4), noise_scale=1.0)
-
-
 def test_tokens_are_warned_of_once():
     model = nn.Sequential(nn.Embedding(5, 2), nn.Flatten(), nn.Linear(8, 2))
     with pytest.warns(UserWarning, match=r"looks up tokens") as caught:
