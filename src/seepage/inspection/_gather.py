@@ -30,6 +30,8 @@ _TABLE = 20
 _LONGEST_PATH = 200
 # Shorter bytes are keys and seeds.
 _FEWEST_BYTES = 48
+# Addresses of objects in 64 bits are above the code of the process.
+_LEAST_ADDRESS = 2**32
 # Of memory, for each number and for each container that waits.
 _SIZE_OF_NUMBER = 32
 _SIZE_OF_NODE = 256
@@ -110,8 +112,9 @@ def gather(root: object, where: str, budget: Budget, storages: Storages | None =
             yield from _thing(value, place, {} if storages is None else storages, inner)
         elif isinstance(value, Pairs | dict):
             if isinstance(value, dict) and isinstance(value.get("__loader__"), str):
-                # A class of skops.
+                # A class of skops, with its address in the memory of the process that wrote it.
                 yield Mention(place, f"{value.get('__module__')}.{value.get('__class__')}")
+                value = {name: content for name, content in value.items() if not _is_address(name, content)}
             _pairs(value, place, keys, inner, budget)
         elif isinstance(value, list | tuple):
             _list(value, place, columns, inner, budget)
@@ -120,6 +123,10 @@ def gather(root: object, where: str, budget: Budget, storages: Storages | None =
         yield from column.pieces(place)
     if short >= _TABLE:
         yield Unread(where, f"{short:,} runs of fewer than {_FEWEST_BYTES} bytes, such as dates")
+
+
+def _is_address(name: object, content: object) -> bool:
+    return name == "__id__" and isinstance(content, int) and content >= _LEAST_ADDRESS
 
 
 def _pairs(

@@ -150,7 +150,9 @@ class PeopleColumns:
             if name == self.ids or len(set(texts)) > 0.5 * len(texts):
                 named |= {text.lower(): (name, i) for i, text in enumerate(texts) if len(text) >= 3}
         for column in self.numbers:
-            if column.name == self.ids:
+            # Ids that count the rows from a small number are any small numbers.
+            counts_rows = column.is_progression and column.distinct[0] < max(1000, 2 * self.count)
+            if column.name == self.ids and not counts_rows:
                 whole = enumerate(column.values)
                 named |= {f"{value:.0f}": (column.name, i) for i, value in whole if value == value // 1}
         return named
