@@ -161,7 +161,7 @@ class Printed:
 
     def shifted_to(self, point: float, people: NDArray[np.intp], attribute: str) -> Slopes:
         """Return the derivatives in one number of some people, so many deviations from its guess."""
-        if self.moves.count * len(self.values) > _MOST_KEPT:
+        if self.each is not None or self.moves.count * len(self.values) > _MOST_KEPT:
             return self._shifted_to(point, people, attribute)
         if (attribute, point) not in self._shifts:
             self._shifts[attribute, point] = self._shifted_to(point, np.arange(len(self.twice)), attribute)
