@@ -1,6 +1,7 @@
 """Somebody who publishes again and again, and may be killed at any moment."""
 
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,21 @@ def leak() -> seepage.Leakage:
     return seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=PEOPLE)
 
 
+def opened(place: str, key: bytes) -> seepage.ledger.Ledger:
+    """Open a ledger, whose server may be about to start again."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return seepage.ledger.Ledger(place, key=key)
+        except seepage.errors.StorageError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+
+
 def publish(place: str, key: bytes, tries: int) -> None:
     """Pay for a release, and say that it has left, so many times or until it is refused."""
-    ledger, found = seepage.ledger.Ledger(place, key=key), leak()
+    ledger, found = opened(place, key), leak()
     for _ in range(tries):
         try:
             debit = ledger.post(found, title="raced", units=YEARS)

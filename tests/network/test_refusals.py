@@ -158,7 +158,7 @@ def test_a_loss_that_gives_no_value_for_each_example():
 
 def test_private_labels_that_cannot_move():
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3), label="private")
-    with pytest.raises(seepage.errors.UnsupportedError, match="one-hot"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="one_hot"):
         observe(accountant)
 
 

@@ -143,18 +143,18 @@ class View:
 
     def parts(self, *, number: int | None = None, buckets: Sequence[int] | None = None) -> Iterator[Part]:
         """Yield parts of debits, one at a time: of one debit, or of some buckets."""
-        query = sql.select(DEBITS).order_by(DEBITS.c.entry, DEBITS.c.bucket)
-        query = query if number is None else query.where(DEBITS.c.entry == number)
-        query = query if buckets is None else query.where(DEBITS.c.bucket.in_(buckets))
-        for row in self.connection.execute(query, execution_options={"yield_per": 1}):
-            content = row.content
-            if not isinstance(content, bytes) or self._seal(row.entry, row.bucket, content) != row.seal:
-                raise LedgerError(f"debit {row.entry}, bucket {row.bucket}", "was changed after it was committed")
-            yield row.entry, row.bucket, PersonSums.read(content)
+        for entry, bucket in self.places():
+            if number in (None, entry) and (buckets is None or bucket in buckets):
+                # Not by a cursor of the server, which a server that dies leaves open.
+                row = self.connection.execute(sql.select(DEBITS).filter_by(entry=entry, bucket=bucket)).one()
+                if not isinstance(row.content, bytes) or self._seal(entry, bucket, row.content) != row.seal:
+                    raise LedgerError(f"debit {entry}, bucket {bucket}", "was changed after it was committed")
+                yield entry, bucket, PersonSums.read(row.content)
 
     def places(self) -> list[tuple[int, int]]:
         """Return number and bucket of all parts of debits."""
-        return [(row.entry, row.bucket) for row in self.connection.execute(sql.select(DEBITS.c.entry, DEBITS.c.bucket))]
+        query = sql.select(DEBITS.c.entry, DEBITS.c.bucket).order_by(DEBITS.c.entry, DEBITS.c.bucket)
+        return [(row.entry, row.bucket) for row in self.connection.execute(query)]
 
     def total(self, bucket: int) -> PersonSums:
         """Add up the debits of a bucket."""
