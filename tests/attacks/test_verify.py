@@ -169,6 +169,8 @@ def test_what_cannot_be_fitted_anew_is_said() -> None:
         seepage.verify(leak, MembershipScore())
     alone = np.where(np.arange(ROWS) == 5, 2, y.astype(int))
     leak = seepage.measure(LogisticRegression(**TIGHT).fit(X, alone), X, alone, noise_scale=0.1)
+    unknown = MembershipScore().fit(leak).evaluate(trials=10)["success"]
+    assert np.flatnonzero(np.isnan(unknown)).tolist() == [5]
     with pytest.raises(seepage.errors.UnansweredError, match="row 5"):
         seepage.verify(leak, MembershipScore(), trials=10)
     assert seepage.verify(leak, MembershipScore(), trials=10, people=np.delete(np.arange(ROWS), 5)).holds

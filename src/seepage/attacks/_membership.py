@@ -8,7 +8,6 @@ from scipy.special import ndtr
 from seepage._python import Self
 from seepage._tables import Array, Frame
 from seepage.attacks._release import attackable, check_fitted, check_still, observed
-from seepage.errors import UnansweredError
 from seepage.leakage import Leakage
 
 
@@ -38,12 +37,6 @@ class MembershipScore:
         outputs = attackable(leak)
         check_still(leak)
         self._moves = outputs.in_noise_units(outputs.refit.without(np.arange(outputs.rows.count)))
-        missing = int(np.isnan(self._moves).any(axis=1).sum())
-        if missing:
-            raise UnansweredError(
-                f"The model could not be refitted without each of {missing} people: their record decides whether it "
-                "has a minimizer at all. Fit with a stronger penalty."
-            )
         self.leak_ = leak
         self.distance_ = np.linalg.norm(self._moves, axis=1)
         return self
@@ -66,7 +59,8 @@ class MembershipScore:
         -------
         data frame
             One row a person: `auc` and `success` (at equal odds) over the trials, the `standard_error` of the success,
-            and `best_auc`, `best_success`: what no attacker exceeds.
+            and `best_auc`, `best_success`: what no attacker exceeds. NaN for people without whom the model has no
+            minimizer.
         """
         check_fitted(self)
         noise = np.random.default_rng(seed).standard_normal((2, trials, self._moves.shape[1]))
@@ -75,6 +69,7 @@ class MembershipScore:
         outside = self._score(noise[1]) - self.distance_**2
         pairs = np.mean([(inside > outside[k]).mean(axis=0) for k in range(trials)], axis=0)
         success = 0.5 * ((inside > 0).mean(axis=0) + (outside <= 0).mean(axis=0))
+        pairs[np.isnan(self.distance_)] = success[np.isnan(self.distance_)] = np.nan
         return self.leak_.people.frame(
             {
                 "auc": pairs,
