@@ -91,9 +91,8 @@ def test_no_simulated_attacker_is_better(mechanism, neighbors, steps):
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (1.0, 1e-5), (3.0, 0.05)])
 def test_floors_are_reached_by_a_coin(epsilon, delta):
     right = (1 - delta) / (1 + np.exp(-epsilon))
-    wrong = 1 - delta - right
-    guess = right / (right + wrong)
-    least = right * (1 - guess) ** 2 + wrong * guess**2
+    guess = right / (1 - delta)
+    least = right * (1 - guess) ** 2 + (1 - delta - right) * guess**2
     stated = from_epsilon(epsilon, delta, neighbors="replace")
     assert stated.error_floor(50.0) == pytest.approx(50 * np.sqrt(least), rel=1e-12)
 
@@ -131,6 +130,7 @@ def test_extremes():
         ((-1.0, 0.0, "replace"), "epsilon is a number of at least 0"),
         ((np.nan, 0.0, "replace"), "epsilon is a number of at least 0"),
         ((1.0, 1.0, "replace"), "below 1, for example 1e-5"),
+        ((1.0, None, "replace"), "below 1, for example 1e-5"),
         ((1.0, 1e-5, "remove"), 'neighbors is "add or remove" or "replace"'),
     ],
 )

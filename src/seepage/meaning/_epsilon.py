@@ -128,7 +128,7 @@ def from_epsilon(epsilon: float, delta: float, *, neighbors: Neighbors) -> Epsil
     """
     if not epsilon >= 0:
         raise InputError(f"epsilon is a number of at least 0, not {epsilon!r}.")
-    if not 0 <= delta < 1:
+    if delta is None or not 0 <= delta < 1:
         raise InputError(f"delta is a probability of at least 0 and below 1, for example 1e-5, not {delta!r}.")
     if neighbors not in ("add or remove", "replace"):
         raise InputError(

@@ -23,7 +23,7 @@ def explain(
     ] = None,
     *,
     epsilon: float | None = None,
-    delta: float = 0.0,
+    delta: float | None = None,
     neighbors: str = "",
     width: float = 1.0,
 ) -> None:
@@ -64,7 +64,7 @@ def explain(
     show_sections(screen(), Section(name, terms[name].sentences, terms=see))
 
 
-def _explain_epsilon(epsilon: float, delta: float, neighbors: str, width: float) -> None:
+def _explain_epsilon(epsilon: float, delta: float | None, neighbors: str, width: float) -> None:
     from seepage.cli.terminal import screen, show_sections
     from seepage.meaning import from_epsilon
     from seepage.pages import Section
